@@ -1,6 +1,8 @@
 #include "kernels/calibrate.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 
 namespace troupe::kernels {
 namespace {

@@ -9,8 +9,6 @@
 #include "runtime/core/memory.hpp"
 #include "runtime/core/team.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 
 namespace troupe::kernels {

@@ -72,9 +72,8 @@ struct Penalties {
 // frequency, presence (OpenAI's definition), mask.
 constexpr float changed_logit(float z, const LogitChange& change, const Penalties& penalties) {
   if (change.what & LogitChange::kBiased) z += change.bias;
-  if (change.what & LogitChange::kRepeated) {
+  if (change.what & LogitChange::kRepeated)
     z = z > 0.0f ? z / penalties.repetition : z * penalties.repetition;
-  }
   if (change.what & LogitChange::kDrawn) {
     z -= penalties.frequency * static_cast<float>(change.count);
     z -= penalties.presence;

@@ -22,7 +22,7 @@ namespace troupe::kernels {
 
 enum class MomentCode : std::uint8_t { kBf16, kSigned8, kUnsigned8 };
 
-// Of one number.
+// The bytes of one number.
 [[gnu::always_inline]] constexpr std::int64_t code_bytes(MomentCode code) {
   return code == MomentCode::kBf16 ? 2 : 1;
 }

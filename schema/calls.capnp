@@ -70,6 +70,6 @@ struct Completed {
   rawLogprobs @4 :Data;  # float32, at temperature 1; empty when not asked for
   topTokens @5 :Data;    # int32, [tokens][topLogprobs]
   topLogprobs @6 :Data;  # float32, the same shape
-  logKeptMass @7 :Data;  # float32, of the probability that could be drawn; empty when not asked for
+  facts @7 :Common.TokenFacts;  # absent: none was asked for
   guideError @8 :Text;   # why the grammar ended the answer; empty: it did not
 }

@@ -82,7 +82,12 @@ struct Trajectory {
   shares @12 :Shares;     # absent: none
   feedback @13 :Number;   # the score that came with the episode; absent: none came
   feedbackSteps @14 :List(StepReward);  # the same of turns, at their last tokens
-  logKeptMass @15 :Data;  # float32, log of the probability that could be drawn; empty: 0 everywhere
+  facts @15 :TokenFacts;  # absent: none was asked for
+}
+
+# Facts of each drawn token, float32; those that were not asked for are empty.
+struct TokenFacts {
+  logKeptMass @0 :Data;  # log of the probability that could be drawn
 }
 
 # The samples of one prompt, which is what all of their rows begin with.

@@ -76,7 +76,7 @@ struct GroupStatuses {
   staleness @1 :List(UInt64);  # tokens of the ready groups by age in updates
   crossed @2 :UInt64;          # samples whose tokens come from more than one version
   rewards @3 :List(RewardMean);
-  extras @4 :List(RewardMean);  # of the numbers that rewards report beside their scores
+  extras @4 :List(RewardMean);  # of the numbers that rewards report next to their scores
   lengths @5 :List(RewardMean); # correlations of score and length over the ready groups' samples
   prompts @6 :UInt64;           # rows of the dataset that the prompts are from
 }

@@ -133,5 +133,7 @@ struct Envelope {
     episodeTasks @67 :Calls.EpisodeTasks;
     complete @68 :Calls.Complete;
     completed @69 :Calls.Completed;
+    introduceReward @70 :Reward.IntroduceReward;
+    rewardReads @71 :Reward.RewardReads;
   }
 }

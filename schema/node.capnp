@@ -3,7 +3,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
-# Travels beside an actor's address, from one process to another: "this address is the role `name`".
+# Travels next to an actor's address, from one process to another: "this address is the role `name`".
 struct Hello {
   name @0 :Text;     # "node/gpu1", "generator/0"
   runId @1 :UInt64;  # 0 for nodes and their company
@@ -21,7 +21,7 @@ struct Join {
   cores @4 :UInt32;
   arithmetic @5 :Text;      # class of the processor: "f32/v1/..."
   build @6 :Text;           # version of the program
-  roles @7 :List(Text);     # kinds it offers to play: "generator", "reward"
+  roles @7 :List(Text);     # kinds it offers to run: "generator", "reward"
   hosted @8 :List(HostedRole);  # started by an earlier head
   config @9 :Text;          # the configuration that these were started with
   runId @10 :UInt64;        # the run that it belongs to; 0: whichever it meets

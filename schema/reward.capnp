@@ -18,13 +18,16 @@ struct RewardGroup {
   samples @5 :List(RewardSample);
 }
 
-# What a reward reads beside prompt, response and label.
+# What a reward reads besides prompt, response and label.
 struct RewardReads {
   allColumns @0 :Bool;      # of the dataset row
   columns @1 :List(Text);   # without `allColumns`: these
   messages @2 :Bool;        # the prompt as a list of messages
   tokens @3 :Bool;          # the sampled ids
 }
+
+# Asks a reward what it reads: before its first group, when it joins another set, and when it failed.
+struct IntroduceReward {}
 
 struct Score {
   group @0 :RewardGroup;
@@ -48,8 +51,8 @@ struct ScoreValue {
 
 struct Scores {
   values @0 :List(ScoreValue);
-  wanted @1 :RewardReads;  # instead of values: the reward reads this, and not all of it was sent
-  modules @2 :Text;  # once: JSON, the SHA-256 of each file that the reward's code has loaded beside its own
+  obsolete1 @1 :RewardReads;
+  modules @2 :Text;  # once: JSON, the SHA-256 of each file that the reward's code has loaded besides its own
 }
 
 # One reward of a set. A sample's score is the set's formula of weight times score of the members.

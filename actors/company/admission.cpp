@@ -1,7 +1,7 @@
 #include "actors/company/admission.hpp"
 
+#include "actors/company/limits.hpp"
 #include "actors/company/pass.hpp"
-#include "actors/limits.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/plain_name.hpp"
@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 core::Failure turn_away(std::string why, std::string_view advice = {}) {
@@ -123,4 +123,4 @@ std::string Admission::node_of(const std::string& origin) const {
   return "";
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

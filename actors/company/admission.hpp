@@ -16,7 +16,7 @@
 #include <set>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 class Admission {
  public:
@@ -67,4 +67,4 @@ class Admission {
   std::deque<Gone> gone_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -2,7 +2,7 @@
 
 #include "runtime/core/ids.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 bool Adoption::is_old(std::uint64_t epoch) const {
   return epoch != 0 && core::generation_of(epoch) < generation_;
@@ -48,4 +48,4 @@ std::vector<HostedRole> Adoption::leftovers(const RolePlacement& placement) cons
   return left;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

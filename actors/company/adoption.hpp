@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 class Adoption {
  public:
@@ -39,4 +39,4 @@ class Adoption {
   std::uint64_t next_generator_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

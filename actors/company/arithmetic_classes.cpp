@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 // "bf16" of "bf16/v1/9c31...".
@@ -20,7 +20,7 @@ std::string advice(const std::string& one, const std::string& other) {
            "mix";
   }
   return "install one build on both, and see with `troupe doctor` which of the two computes "
-         "otherwise than others";
+         "differently from others";
 }
 
 }  // namespace
@@ -32,13 +32,13 @@ void ArithmeticClasses::note(const std::string& role,
 }
 
 core::Result<void> ArithmeticClasses::check(const std::string& role) const {
-  const Noted* const policy = core::find_value(roles_, std::string(kPolicyRole));
+  const Noted* const policy = core::find_value(roles_, std::string(controller::kPolicyRole));
   const Noted* const own = core::find_value(roles_, role);
   if (policy == nullptr || own == nullptr || policy->name == own->name) return {};
   return core::fail(core::ErrorCode::kUnsupported,
                     role + " (" + own->where + ") computes in class " + own->name + ", " +
-                        kPolicyRole + " (" + policy->where + ") in class " + policy->name +
-                        ": their log-probs would differ",
+                        controller::kPolicyRole + " (" + policy->where + ") in class " +
+                        policy->name + ": their log-probs would differ",
                     advice(own->name, policy->name));
 }
 
@@ -54,4 +54,4 @@ std::string ArithmeticClasses::of(const std::string& role) const {
   return noted == nullptr ? "" : noted->name;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

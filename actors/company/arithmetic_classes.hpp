@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 class ArithmeticClasses {
  public:
@@ -33,4 +33,4 @@ class ArithmeticClasses {
   std::map<std::string, Noted> roles_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -1,10 +1,10 @@
 #include "actors/company/drains.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 core::Failure refuse(const std::string& node,
@@ -104,4 +104,4 @@ void Drains::forget(const std::string& node) {
   std::erase_if(drains_, [&](const Drain& drain) { return drain.node == node; });
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -1,4 +1,4 @@
-// Records which nodes leave the company because somebody asked for it, and decides whether a node
+// Records which nodes leave the company on request, and decides whether a node
 // may leave. Pure. Owned by the company, used on its strand. Bound: kDrains_max nodes that have
 // left; beyond that the oldest is forgotten.
 //
@@ -16,7 +16,7 @@
 #include <map>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 // Whether the run can go on without the node. Error kInvalidArgument: why not, and what to do
 // instead. `brought`: the node of each role that a guest brought.
@@ -57,4 +57,4 @@ class Drains {
   std::deque<Drain> drains_;  // oldest first
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

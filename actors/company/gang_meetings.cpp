@@ -3,7 +3,7 @@
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/secret.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 namespace {
 constexpr std::size_t kGangKey_bytes = 32;
@@ -41,4 +41,4 @@ std::optional<GangMet> GangMeetings::met(const PlacedRole& rank) const {
   return met;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

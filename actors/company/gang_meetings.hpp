@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 class GangMeetings {
  public:
@@ -25,9 +25,9 @@ class GangMeetings {
   struct Meeting {
     std::uint64_t epoch = 0;
     std::string key;
-    std::map<std::uint32_t, MeetGang> ranks;  // that have come
+    std::map<std::uint32_t, MeetGang> ranks;  // those that have come
   };
-  std::map<std::string, Meeting> meetings_;  // the last of each gang
+  std::map<std::string, Meeting> meetings_;  // the last start of each gang
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

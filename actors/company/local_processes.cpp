@@ -1,11 +1,14 @@
 #include "actors/company/local_processes.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
+#include "actors/data/limits.hpp"
+#include "actors/protocol/limits.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 LocalProcesses::LocalProcesses(std::vector<LocalNode> nodes,
                                NodeLauncher& launcher,
@@ -29,9 +32,10 @@ std::vector<LocalProcesses::Ended> LocalProcesses::collect(core::TimePoint now) 
     const bool joined = process->joined;
     process->running = process->joined = false;
     if (!process->retired) ++process->failures;
-    process->start_at =
-        now + limits::kRestartAfter * (1 << std::min<std::uint64_t>(process->failures, 5));
-    ended.push_back({exit.node, exit.cause, joined, process->failures > limits::kRestarts_max});
+    process->start_at = now + controller::limits::kRestartAfter *
+                                  (1 << std::min<std::uint64_t>(process->failures, 5));
+    ended.push_back(
+        {exit.node, exit.cause, exit.code, joined, process->failures > limits::kRestarts_max});
   }
   return ended;
 }
@@ -39,8 +43,8 @@ std::vector<LocalProcesses::Ended> LocalProcesses::collect(core::TimePoint now) 
 std::vector<std::string> LocalProcesses::kill_late(core::TimePoint now) {
   std::vector<std::string> late;
   for (const Process& process : processes_) {
-    const core::Duration patience =
-        process.adopted ? core::Duration(limits::kAdoption) : core::Duration(limits::kNodeStart);
+    const core::Duration patience = process.adopted ? core::Duration(limits::kAdoption)
+                                                    : core::Duration(actors::limits::kNodeStart);
     if (!process.running || process.joined || now - process.start_at <= patience) continue;
     launcher_.kill(process.node.name);
     late.push_back(process.node.name);
@@ -57,7 +61,7 @@ core::Result<void> LocalProcesses::start_due(core::TimePoint now) {
     if (!process.adopted) {
       auto started =
           launcher_.start(process.node.name, process.node.kinds, admission_.issue_pass());
-      if (!started) process.start_at = now + limits::kDiskPause_min;
+      if (!started) process.start_at = now + data::limits::kDiskPause_min;
       if (!started) return started;
     }
     process.running = true;
@@ -100,4 +104,4 @@ bool LocalProcesses::any_running() const {
                      [](const Process& process) { return process.running; });
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

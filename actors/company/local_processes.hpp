@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 // Starts and kills node processes. Used on the company's strand; calls return at once.
 class NodeLauncher {
@@ -29,7 +29,8 @@ class NodeLauncher {
 
   struct Exit {
     std::string node;
-    std::string cause;  // "was ended by signal 9 (Killed)"
+    std::string cause;                                  // "was ended by signal 9 (Killed)"
+    core::ErrorCode code = core::ErrorCode::kPeerLost;  // kResources: the system had no room for it
   };
   // Processes that ended since the last call.
   virtual std::vector<Exit> exits() = 0;
@@ -46,7 +47,8 @@ class LocalProcesses {
 
   struct Ended {
     std::string node;
-    std::string how;     // "was ended by signal 9 (Killed)"
+    std::string how;  // "was ended by signal 9 (Killed)"
+    core::ErrorCode code;
     bool joined;         // it had joined
     bool over_and_over;  // its processes ended more than kRestarts_max times since one last joined
   };
@@ -74,7 +76,7 @@ class LocalProcesses {
     core::TimePoint start_at{};  // when the next process is due, or when the running one started
     bool joined = false;
     bool sought = false;         // a process of an earlier head was looked for
-    bool adopted = false;        // the running process is one
+    bool adopted = false;        // the running process is from an earlier head
     bool retired = false;        // it is not started any more
     std::uint64_t failures = 0;  // ends since a process of the node last joined
   };
@@ -85,4 +87,4 @@ class LocalProcesses {
   std::vector<Process> processes_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

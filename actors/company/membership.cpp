@@ -1,10 +1,12 @@
 #include "actors/company/membership.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
+#include "actors/protocol/limits.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 bool offers(const Join& join, const char* kind) {
   return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
@@ -24,11 +26,12 @@ core::Result<void> Membership::join(const Join& join, core::TimePoint now) {
                       join.name + " computes in class " + join.arithmetic +
                           ", this company in class " + arithmetic_ +
                           ": their log-probs would differ",
-                      "see with `troupe doctor` which of the two computes otherwise than others");
+                      "see with `troupe doctor` which of the two computes differently");
   }
-  if (members_.size() >= limits::kNodes_max) {
-    return core::fail(core::ErrorCode::kOverloaded,
-                      "the company has " + std::to_string(limits::kNodes_max) + " nodes already");
+  if (members_.size() >= actors::limits::kNodes_max) {
+    return core::fail(
+        core::ErrorCode::kOverloaded,
+        "the company has " + std::to_string(actors::limits::kNodes_max) + " nodes already");
   }
   members_.emplace(join.name, Member{join, now, now, now});
   return {};
@@ -43,11 +46,13 @@ bool Membership::beat(const Beat& beat, core::TimePoint now) {
 }
 
 std::vector<Membership::Change> Membership::look(core::TimePoint now, const Traffic& traffic) {
-  const auto late = last_look_ ? (now - *last_look_) - limits::kLookEvery : core::Duration::zero();
+  const auto late =
+      last_look_ ? (now - *last_look_) - controller::limits::kLookEvery : core::Duration::zero();
   last_look_ = now;
   std::vector<Change> changes;
   for (auto& [name, member] : members_) {
-    if (late > limits::kLookEvery) member.last_beat = std::min(member.last_beat + late, now);
+    if (late > controller::limits::kLookEvery)
+      member.last_beat = std::min(member.last_beat + late, now);
     const auto bytes = traffic ? traffic(name) : std::nullopt;
     const core::TimePoint latest =
         std::min(bytes.value_or(member.last_beat), member.last_beat + limits::kTrafficLife);
@@ -63,4 +68,4 @@ std::vector<Membership::Change> Membership::look(core::TimePoint now, const Traf
   return changes;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

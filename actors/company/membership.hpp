@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 enum class NodeHealth { kAlive, kSuspect, kFrozen };
 inline constexpr const char* health_name(NodeHealth health) {
@@ -29,14 +29,14 @@ inline constexpr const char* health_name(NodeHealth health) {
   return kNames[static_cast<int>(health)];
 }
 
-// Whether a node offers to play roles of a kind.
+// Whether a node offers to run roles of a kind.
 bool offers(const Join& join, const char* kind);
 
 struct Member {
   Join join;
   core::TimePoint joined{};
   core::TimePoint last_beat{};   // as the node sent it, or as a late look moved it
-  core::TimePoint last_heard{};  // that, or bytes that came later
+  core::TimePoint last_heard{};  // last_beat, or bytes that came later
   NodeHealth health = NodeHealth::kAlive;
   NodeFigures figures{};
 };
@@ -73,4 +73,4 @@ class Membership {
   std::optional<core::TimePoint> last_look_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

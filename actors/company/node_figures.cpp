@@ -1,12 +1,12 @@
 #include "actors/company/node_figures.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "runtime/core/find_value.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 const double* tokens_of(const wire::RoleReport& report) {
@@ -55,4 +55,4 @@ std::vector<wire::RoleReport> NodeFigures::reports(core::TimePoint now) const {
   return reports;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

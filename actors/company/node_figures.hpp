@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 class NodeFigures {
  public:
@@ -38,4 +38,4 @@ class NodeFigures {
   std::map<std::string, Role> roles_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 // Takes "NUMBER-" from the front. False when it is not there.
@@ -35,4 +35,4 @@ core::Result<PassFacts> facts_of_pass(const std::string& pass) {
   return facts;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

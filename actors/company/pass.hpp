@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 struct PassFacts {
   core::RunId run;           // the company's
@@ -23,4 +23,4 @@ std::string make_pass(const PassFacts& facts);
 // Error: kInvalidArgument (not a pass).
 core::Result<PassFacts> facts_of_pass(const std::string& pass);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

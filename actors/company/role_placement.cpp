@@ -1,11 +1,13 @@
 #include "actors/company/role_placement.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
+#include "runtime/core/checked_change.hpp"
 #include "runtime/core/ids.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 // True when the role was lost too often in a short time.
@@ -23,32 +25,33 @@ core::Duration sick_pause(PlacedRole& placed, core::TimePoint now) {
       placed.sick_pause == core::Duration::zero() || now - last > limits::kSickForget;
   if (long_ago) {
     placed.sick_pause = limits::kSickPause_min;
-    return limits::kRestartAfter;
+    return controller::limits::kRestartAfter;
   }
   const core::Duration pause = placed.sick_pause;
   placed.sick_pause = std::min<core::Duration>(2 * pause, limits::kSickPause_max);
   placed.last_sick = std::max(now, last + pause);
-  return std::max<core::Duration>(last + pause - now, limits::kRestartAfter);
+  return std::max<core::Duration>(last + pause - now, controller::limits::kRestartAfter);
 }
 
 }  // namespace
 
 void RolePlacement::want(std::string kind, std::string name, std::string bound, bool guest) {
+  const core::CheckedChange checked(*this);
   PlacedRole placed{
       .kind = std::move(kind), .name = name, .bound = std::move(bound), .guest = guest};
   roles_.emplace(std::move(name), std::move(placed));
 }
 
-void RolePlacement::node_in(const std::string& node, std::vector<std::string> kinds) {
-  nodes_[node] = std::move(kinds);
-  drained_.erase(node);
+void RolePlacement::want_rank(const std::string& kind, std::string name, std::string bound) {
+  want(kind, name, std::move(bound));
+  gangs_.add(name, roles_);
 }
 
 std::vector<std::string> RolePlacement::node_out(const std::string& node,
                                                  const core::Error& cause,
                                                  core::TimePoint now) {
-  nodes_.erase(node);
-  std::erase_if(strikes_, [&node](const auto& entry) { return entry.first.first == node; });
+  const core::CheckedChange checked(*this);
+  offers_.remove(node);
   std::vector<std::string> gone;
   for (auto& [name, placed] : roles_) {
     if (placed.node != node || placed.state == RoleState::kWanted) continue;
@@ -59,64 +62,40 @@ std::vector<std::string> RolePlacement::node_out(const std::string& node,
   return gone;
 }
 
-bool RolePlacement::has_candidate(const std::string& kind, const std::string& but_for) const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
-    const auto& [node, kinds] = entry;
-    if (node == but_for || is_drained(node)) return false;
-    const core::TimePoint* const struck = core::find_value(strikes_, {node, kind});
-    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end() &&
-           (struck == nullptr || *struck != core::TimePoint::max());
-  });
-}
-
-// The node that the role is bound to, or else the one that offers its kind and plays the fewest
-// roles; "" when there is none.
-std::string RolePlacement::place_for(const PlacedRole& placed,
-                                     core::TimePoint now,
-                                     const Nodes& but_for) const {
-  std::string best;
-  std::size_t fewest = 0;
-  for (const auto& [node, kinds] : nodes_) {
-    if (is_drained(node) || (!placed.bound.empty() && placed.bound != node)) continue;
-    if (std::find(but_for.begin(), but_for.end(), node) != but_for.end()) continue;
-    if (std::find(kinds.begin(), kinds.end(), placed.kind) == kinds.end()) continue;
-    const core::TimePoint* const struck = core::find_value(strikes_, {node, placed.kind});
-    if (struck != nullptr && now < *struck) continue;
-    const auto holds = static_cast<std::size_t>(
-        std::count_if(roles_.begin(), roles_.end(), [&](const auto& other) {
-          return other.second.node == node && other.second.state != RoleState::kWanted;
-        }));
-    if (best.empty() || holds < fewest) {
-      best = node;
-      fewest = holds;
-    }
+void RolePlacement::explain(const std::string& node, const core::Error& cause) {
+  for (auto& [name, placed] : roles_) {
+    if (placed.bound != node || placed.state != RoleState::kWanted || placed.losses.empty())
+      continue;
+    placed.last_cause = cause.message;
+    placed.last_code = cause.code;
   }
-  return best;
 }
 
 std::vector<PlacedRole> RolePlacement::start_due(core::TimePoint now) {
+  const core::CheckedChange checked(*this);
   std::vector<PlacedRole> due;
   for (auto& [name, placed] : roles_) {
     if (placed.state != RoleState::kWanted || now < placed.not_before) continue;
     if (!placed.gang.empty()) continue;
-    const std::string node = place_for(placed, now);
+    const std::string node = offers_.place_for(placed, roles_, now);
     if (node.empty()) continue;
     placed.state = RoleState::kStarting;
     placed.node = node;
     placed.epoch = std::max(placed.epoch, core::first_epoch(generation_)) + 1;
     due.push_back(placed);
   }
-  start_gangs(now, due);
+  gangs_.start_due(roles_, offers_, now, due);
   return due;
 }
 
 bool RolePlacement::adopt(const std::string& name, const std::string& node, std::uint64_t epoch) {
+  const core::CheckedChange checked(*this);
   PlacedRole* const placed = core::find_value(roles_, name);
   if (placed == nullptr || placed->state != RoleState::kWanted) return false;
   if (!placed->bound.empty() && placed->bound != node) return false;
   if (core::generation_of(epoch) >= generation_ || epoch <= placed->epoch) return false;
-  if (!gang_takes(*placed, epoch)) return false;
-  if (!placed->gang.empty()) gangs_.at(placed->gang).whole = true;  // it was, under that head
+  if (!gangs_.takes(*placed, epoch, roles_)) return false;
+  gangs_.taken(*placed);
   placed->state = RoleState::kStarting;
   placed->node = node;
   placed->epoch = epoch;
@@ -129,6 +108,7 @@ PlacedRole* RolePlacement::of_epoch(const std::string& name, std::uint64_t epoch
 }
 
 bool RolePlacement::up(const std::string& name, std::uint64_t epoch) {
+  const core::CheckedChange checked(*this);
   PlacedRole* const placed = of_epoch(name, epoch);
   if (placed == nullptr || placed->state != RoleState::kStarting) return false;
   placed->state = RoleState::kUp;
@@ -137,6 +117,7 @@ bool RolePlacement::up(const std::string& name, std::uint64_t epoch) {
 }
 
 bool RolePlacement::stop(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
+  const core::CheckedChange checked(*this);
   PlacedRole* const placed = of_epoch(name, epoch);
   if (placed == nullptr || placed->state != RoleState::kUp) return false;
   placed->state = RoleState::kStopping;
@@ -154,12 +135,14 @@ void RolePlacement::clear(const std::string& name) {
 }
 
 bool RolePlacement::move(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
+  const core::CheckedChange checked(*this);
   if (!stop(name, epoch, cause)) return false;
   of_epoch(name, epoch)->moves = true;
   return true;
 }
 
 std::vector<PlacedRole> RolePlacement::stop_all() {
+  const core::CheckedChange checked(*this);
   std::vector<PlacedRole> all;
   for (auto& [name, placed] : roles_) {
     if (placed.state == RoleState::kWanted) continue;
@@ -174,6 +157,7 @@ bool RolePlacement::lost(const std::string& name,
                          std::uint64_t epoch,
                          const core::Error& cause,
                          core::TimePoint now) {
+  const core::CheckedChange checked(*this);
   PlacedRole* const found = of_epoch(name, epoch);
   if (found == nullptr || found->state == RoleState::kWanted) return false;
   PlacedRole& placed = *found;
@@ -189,24 +173,31 @@ bool RolePlacement::lost(const std::string& name,
     return true;
   }
   placed.last_cause = cause.message;
+  placed.last_code = cause.code;
   placed.losses.push_back(now);
   while (!placed.losses.empty() && now - placed.losses.front() > limits::kRestartWindow) {
     placed.losses.pop_front();
   }
   // kRestartAfter after the first loss, doubling.
   const auto doublings = std::min<std::size_t>(placed.losses.size() - 1, 6);
-  const auto pause =
-      std::min<core::Duration>(limits::kRestartAfter * (1 << doublings), limits::kRestartAfter_max);
+  const auto pause = std::min<core::Duration>(controller::limits::kRestartAfter * (1 << doublings),
+                                              limits::kRestartAfter_max);
   placed.not_before = now + (is_worn(placed, now) ? limits::kRestartRest : pause);
   return true;
 }
 
 void RolePlacement::retire(const std::string& name) {
+  const core::CheckedChange checked(*this);
   PlacedRole* const placed = core::find_value(roles_, name);
   if (placed == nullptr) return;
   placed->state = RoleState::kWanted;
   placed->node.clear();
   placed->moves = false;
+}
+
+std::vector<RolePlacement::Broken> RolePlacement::break_up(core::TimePoint now) {
+  const core::CheckedChange checked(*this);
+  return gangs_.break_up(roles_, offers_, now);
 }
 
 std::optional<PlacedRole> RolePlacement::hopeless(core::TimePoint now) const {
@@ -221,6 +212,25 @@ std::optional<PlacedRole> RolePlacement::hopeless(core::TimePoint now) const {
   return std::nullopt;
 }
 
+std::string RolePlacement::check_invariants() const {
+  std::set<std::pair<std::string, std::string>> of_gangs;  // kind and node
+  for (const auto& [name, placed] : roles_) {
+    if (placed.name != name) return name + " has another name";
+    if (placed.state == RoleState::kWanted) continue;
+    if (placed.epoch == 0 || placed.node.empty()) return name + " is nowhere and not wanted";
+    // A node's roles are adopted before it is added.
+    const bool brought =
+        placed.state == RoleState::kStarting && core::generation_of(placed.epoch) < generation_;
+    if (!brought && !offers_.has(placed.node))
+      return name + " is at " + placed.node + ", which is not in";
+    if (!placed.bound.empty() && placed.bound != placed.node)
+      return name + " is at " + placed.node + " and bound to " + placed.bound;
+    if (!placed.gang.empty() && !of_gangs.emplace(placed.gang, placed.node).second)
+      return "two ranks of " + placed.gang + " are at " + placed.node;
+  }
+  return "";
+}
+
 bool RolePlacement::any_up(const std::string& kind) const {
   return std::any_of(roles_.begin(), roles_.end(), [&kind](const auto& entry) {
     return entry.second.kind == kind && entry.second.state == RoleState::kUp;
@@ -231,11 +241,11 @@ bool RolePlacement::all_up(const std::string& kind) const {
   bool any = false;
   for (const auto& [name, placed] : roles_) {
     if (placed.kind != kind) continue;
-    if (!placed.gang.empty() && placed.rank >= gangs_.at(placed.gang).size) continue;
+    if (!placed.gang.empty() && !gangs_.has(placed)) continue;
     if (placed.state != RoleState::kUp) return false;
     any = true;
   }
   return any;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -3,7 +3,7 @@
 
 #include "runtime/core/error.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 // True for errors that another start of the role would only repeat.
 inline bool is_final(core::ErrorCode code) {
@@ -20,4 +20,4 @@ inline bool was_answered(core::ErrorCode code) {
          code != ErrorCode::kOverloaded;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -1,15 +1,14 @@
 #include "actors/controller/call_service.hpp"
 
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/containment.hpp"
 #include "runtime/core/rng.hpp"
 
 #include <set>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
-
-using core::ErrorCode;
 
 // No other generator would answer otherwise.
 bool is_of_the_request(ErrorCode code) {
@@ -62,4 +61,4 @@ async::task<core::Result<Completed>> CallService::complete(Complete request) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -8,7 +8,7 @@
 #include "actors/controller/run_state.hpp"
 #include "actors/protocol/messages_calls.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class CallService {
  public:
@@ -24,4 +24,4 @@ class CallService {
   Fleet& generators_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -1,15 +1,14 @@
 #include "actors/controller/checkpointer.hpp"
 
 #include "actors/controller/disk_patience.hpp"
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/containment.hpp"
+#include "actors/protocol/limits.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
-
-using core::ErrorCode;
+namespace troupe::actors::controller {
 
 std::vector<std::string> Checkpointer::stateful_roles() const {
   if (run_.plan.has_critic) return {kPolicyRole, kCriticRole, kDataRole};
@@ -68,8 +67,8 @@ core::Failure Checkpointer::update_failed(std::uint64_t update,
   run_.listener.on_failed_update(failed);
   if (what.empty()) what = run_.plan.name_of(update + 1);
   what += " failed (" + std::to_string(failed.times) + " of " +
-          std::to_string(limits::kUpdateFailures_max) + ")";
-  if (failed.times >= limits::kUpdateFailures_max) return core::fail(error.within(what));
+          std::to_string(actors::limits::kUpdateFailures_max) + ")";
+  if (failed.times >= actors::limits::kUpdateFailures_max) return core::fail(error.within(what));
   lose_state();
   core::Error lost = error.within(what);
   lost.code = ErrorCode::kPeerLost;
@@ -152,8 +151,8 @@ async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
   if (!unsaved() || save_failed_) co_return core::fail(std::move(error));
   const std::string update = run_.plan.name_of(run_.committed);
   if (run_.committed != run_.done) {
-    co_return core::fail(error.also(
-        update + " cannot be saved: the one after it is learned from and not written down"));
+    co_return core::fail(
+        error.also(update + " cannot be saved: the update after it was trained but not logged"));
   }
   run_.context.call_deadline = limits::kLastSave;
   auto saved = co_await save_once(run_.committed, false);
@@ -162,4 +161,4 @@ async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
   co_return core::fail(error.also(fact));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class Checkpointer {
  public:
@@ -70,4 +70,4 @@ class Checkpointer {
   std::filesystem::path saved_at_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

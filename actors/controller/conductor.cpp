@@ -2,7 +2,7 @@
 
 #include "runtime/core/at_exit.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 Conductor::Conductor(RoleContext context, RunPlan plan, RunListener& listener)
     : run_(std::move(context), std::move(plan), listener), checkpointer_(run_) {}
@@ -28,7 +28,7 @@ async::task<core::Result<void>> Conductor::live(async::Scope& scope, Conductor* 
   co_return core::Result<void>();
 }
 
-// Runs everything beside the loop. An error here ends the run only after the loop has finished its
+// Runs all but the loop. An error here ends the run only after the loop has finished its
 // update, so that what the policy learned is also committed and can be saved.
 async::task<core::Result<void>> Conductor::beside() {
   core::Result<void> ended;
@@ -77,4 +77,4 @@ void Conductor::peer_lost(const std::string& name, const core::Error& error) {
   end({core::ErrorCode::kPeerLost, named ? error.message : name + ": " + error.message});
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

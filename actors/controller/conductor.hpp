@@ -1,5 +1,5 @@
 // Conductor, the base of the roles that direct a run: Controller for reinforcement learning,
-// StepController for the supervised methods. It runs their loop and what works beside it, and saves
+// StepController for the supervised methods. It runs their loop and what goes with it, and saves
 // the last committed update when the run ends early. Runs on the strand of its role.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class Conductor {
  public:
@@ -43,7 +43,7 @@ class Conductor {
   void regroup(std::string why) { run_.regroup = std::move(why); }
 
  protected:
-  // Begins what runs beside the loop, in the run's scope.
+  // Begins what runs alongside the loop, in the run's scope.
   virtual void begin_beside() = 0;
   // The run's scope is about to go: what uses it must stop.
   virtual void leave_scope() {}
@@ -62,4 +62,4 @@ class Conductor {
   std::optional<core::Error> early_;  // an error from before the run began
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -1,8 +1,8 @@
 #include "actors/controller/controller.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 std::uint32_t work_of_generators(const RunPlan& plan) {
@@ -99,4 +99,4 @@ ControllerSnapshot Controller::snapshot() const {
   return now;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -4,7 +4,7 @@
 // synchronous.
 //
 // Runs on its strand. Its parts share the RunState of its base: the UpdateLoop drives training;
-// beside it run the TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one
+// around it run the TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one
 // for each transfer of weights) and the RewardService (changes of rewards). The Checkpointer saves.
 // Pure classes make the decisions (RunPlan, VersionStarts, TicketQueue, Router, FailureBook,
 // RewardBoard), and a RunListener reports what happens. The first error, with the name of its role,
@@ -27,7 +27,7 @@
 #include <functional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class Controller final : public Conductor {
  public:
@@ -92,7 +92,7 @@ class Controller final : public Conductor {
   bool alone();
   std::function<void(const experience::Ticket&)> retired();
 
-  // Those that take tickets: the generators, or in a run of episodes the environments.
+  // The fleet that takes tickets: the generators, or in a run of episodes the environments.
   Fleet& tickets() { return run_.plan.episodes ? environments_ : generators_; }
 
   Fleet generators_;
@@ -104,4 +104,4 @@ class Controller final : public Conductor {
   UpdateLoop updates_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

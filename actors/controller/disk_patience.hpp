@@ -3,7 +3,9 @@
 // rows of metrics. When a stop is asked for, it gives up and returns the error.
 #pragma once
 
+#include "actors/controller/limits.hpp"
 #include "actors/controller/run_state.hpp"
+#include "actors/data/limits.hpp"
 #include "actors/data/rare_note.hpp"
 #include "actors/protocol/containment.hpp"
 
@@ -12,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 // `what` begins the message to the user: "update 3 cannot be written down".
 inline async::task<core::Result<void>> patiently(
@@ -20,8 +22,8 @@ inline async::task<core::Result<void>> patiently(
   const std::function<void(const std::string&)> say = [run](const std::string& text) {
     run->listener.on_note(text);
   };
-  RareNote note(say, *run->context.timers, limits::kNotesEvery);
-  for (core::Duration pause = limits::kDiskPause_min;;
+  data::RareNote note(say, *run->context.timers, data::limits::kNotesEvery);
+  for (core::Duration pause = data::limits::kDiskPause_min;;
        pause = std::min<core::Duration>(2 * pause, limits::kDiskPause_max)) {
     auto body = step();
     auto done = co_await std::move(body);
@@ -29,11 +31,11 @@ inline async::task<core::Result<void>> patiently(
         !done && reaction_to(AskedFor::kFiles, done.error().code) == Reaction::kPaused;
     if (!waits || run->listener.stop_requested()) co_return done;
     ++run->counts["waits for room"];
-    note(what + ": " + done.error().message + "; the run goes on when there is room");
+    note(what + ": " + done.error().message + "; the run continues when there is room");
     const core::TimePoint again = run->context.timers->now() + pause;
     while (run->context.timers->now() < again && !run->listener.stop_requested())
       co_await async::sleep_for(*run->context.timers, limits::kLookEvery);
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -1,8 +1,8 @@
 #include "actors/controller/early_stop.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 using Step = Grace::Step;
 
@@ -53,7 +53,7 @@ async::task<core::Result<void>> EarlyStop::watch() {
   if (may_save()) TROUPE_CO_TRY(co_await checkpointer_.save(committed, false));
   co_return core::fail(
       core::ErrorCode::kInterrupted,
-      "stopped as asked, with nobody to go on with for update " + std::to_string(committed + 1),
+      "stopped as asked: nothing can finish update " + std::to_string(committed + 1),
       "run the same command again to go on from update " + std::to_string(committed));
 }
 
@@ -95,4 +95,4 @@ std::string EarlyStop::words() const {
   return text;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -1,4 +1,4 @@
-// Ends a run that was asked to stop where its update cannot be finished: nobody is there to go on
+// Ends a run that was asked to stop where its update cannot be finished: no role is there to go on
 // with, or the time that it was given is too short (Grace). What is committed is saved if that
 // fits; what was sampled is in the experience log anyway. Part of the controller, on its strand.
 #pragma once
@@ -10,11 +10,11 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class EarlyStop {
  public:
-  // All outlive it. `alone`: nobody is there to finish the update or the evaluation with.
+  // All outlive it. `alone`: no role is left to finish the update or the evaluation with.
   EarlyStop(RunState& run, Checkpointer& checkpointer, std::function<bool()> alone)
       : run_(run), checkpointer_(checkpointer), alone_(std::move(alone)) {}
 
@@ -43,4 +43,4 @@ class EarlyStop {
   std::optional<core::Result<void>> saved_;  // how saving ended
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -1,12 +1,12 @@
 #include "actors/controller/evaluator.hpp"
 
 #include "actors/controller/disk_patience.hpp"
+#include "actors/controller/limits.hpp"
 #include "actors/controller/ticket_issuer.hpp"
 #include "actors/data/data_role.hpp"
-#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 async::task<core::Result<void>> Evaluator::run(std::uint64_t done) {
   run_.grace.begin(Grace::Step::kEvaluate, run_.context.timers->now());
@@ -93,4 +93,4 @@ async::task<core::Result<GroupStatuses>> Evaluator::settled_groups(std::uint64_t
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

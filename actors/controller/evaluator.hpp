@@ -7,7 +7,7 @@
 #include "actors/controller/fleet.hpp"
 #include "actors/controller/run_state.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class Evaluator {
  public:
@@ -32,4 +32,4 @@ class Evaluator {
   Checkpointer& checkpointer_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class FailureBook {
  public:
@@ -83,4 +83,4 @@ class FailureBook {
   std::map<std::string, std::set<experience::Ticket>> in_a_row_;  // by generator
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

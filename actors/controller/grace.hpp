@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class Grace {
  public:
@@ -51,4 +51,4 @@ class Grace {
   core::TimePoint since_{};
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -13,20 +13,20 @@
 #include <set>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class NumericFaults {
  public:
-  static constexpr std::size_t kPrompts_max = 3;  // different ones; then it is the weights
+  static constexpr std::size_t kPrompts_max = 3;  // failed prompts; then the weights are blamed
 
   enum class Verdict {
-    kGenerator,  // it may be the generator's
-    kPrompt,     // it is the prompt's or the weights'
+    kGenerator,  // the generator may be at fault
+    kPrompt,     // the prompt or the weights are at fault
     kWeights,
   };
   // The prompt failed at a generator that holds this version. `wanted`: failures of so many
-  // different prompts say that it is the weights. `cause`: prompts that one step of an engine took
-  // along with one that overflowed have its cause, and count once.
+  // different prompts say that it is the weights. `cause`: prompts in one step of an engine
+  // with one that overflowed share its cause, and count once.
   Verdict add(const std::string& generator,
               core::Version version,
               const PromptRows::Id& prompt,
@@ -58,4 +58,4 @@ class NumericFaults {
   std::map<core::Version, Faults> by_version_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

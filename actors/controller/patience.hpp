@@ -1,8 +1,8 @@
 // How the fleet waits and what it gives whom after failures. Pure functions.
 #pragma once
 
+#include "actors/controller/limits.hpp"
 #include "actors/controller/ticket_queue.hpp"
-#include "actors/limits.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 // The pause before a generator is sent weights again that it missed. Doubles with each miss; up to
 // half of it is random, so that many generators do not ask at once.
@@ -35,4 +35,4 @@ inline std::uint32_t groups_among(std::uint32_t room, std::size_t losses) {
   return std::max<std::uint32_t>(room >> std::min<std::size_t>(2 * (losses - 1), 31), 1);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -11,7 +11,7 @@
 #include <map>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class PromptRows {
  public:
@@ -52,4 +52,4 @@ class PromptRows {
   std::uint64_t prompts_[2] = {0, 0};  // to train on, held out; 0: not known
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -1,12 +1,12 @@
 #include "actors/controller/reward_board.hpp"
 
-#include "actors/protocol/reward_formula.hpp"
+#include "actors/formula/reward_formula.hpp"
 #include "runtime/config/reward_names.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 core::Failure refuse(std::string why, std::string_view advice = {}) {
@@ -60,14 +60,14 @@ core::Result<RewardMember*> RewardBoard::member(const std::string& name) {
 }
 
 bool RewardBoard::fits() const {
-  const auto formula = RewardFormula::parse(formula_);
+  const auto formula = formula::RewardFormula::parse(formula_);
   return formula && formula->check(members_);
 }
 
 core::Result<std::string> RewardBoard::formula_for(const std::vector<RewardMember>& members,
                                                    const std::string& wanted) const {
   std::string formula = wanted.empty() ? formula_ : wanted;
-  TROUPE_TRY_ASSIGN(parsed, RewardFormula::parse(formula));
+  TROUPE_TRY_ASSIGN(parsed, formula::RewardFormula::parse(formula));
   auto fit = parsed.check(members);
   if (fit) return formula;
   if (!wanted.empty()) return fit.failure();
@@ -171,4 +171,4 @@ SetRewards RewardBoard::change(std::uint64_t from_update) const {
   return {set_, from_update, members_, lost_, formula_};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

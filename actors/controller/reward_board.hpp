@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class RewardBoard {
  public:
@@ -73,4 +73,4 @@ class RewardBoard {
   std::vector<std::string> lost_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -1,12 +1,12 @@
 #include "actors/controller/reward_service.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/core/at_exit.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 namespace {
 
@@ -149,4 +149,4 @@ async::task<core::Result<void>> RewardService::lose(std::string peer, std::strin
                        "run the same command again and attach a reward to it");
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -12,7 +12,7 @@
 
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class RewardService {
  public:
@@ -55,4 +55,4 @@ class RewardService {
   bool changing_ = false;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

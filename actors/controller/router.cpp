@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 namespace {
 
@@ -104,4 +104,4 @@ bool Router::others_for(const TicketWork& work, const std::set<std::string>& nam
   });
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

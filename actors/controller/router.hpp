@@ -15,7 +15,7 @@
 #include <set>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class Router {
  public:
@@ -53,7 +53,7 @@ class Router {
     bool leaves = false;
     std::int64_t samples = 0;
     std::array<std::uint32_t, 2> groups{};           // by kind
-    std::multiset<std::uint32_t> among{kAnyNumber};  // `among` of each group, and no bound
+    std::multiset<std::uint32_t> among{kAnyNumber};  // `among` of each group, and kAnyNumber
   };
   bool has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const;
 
@@ -63,4 +63,4 @@ class Router {
   std::map<std::uint64_t, std::string> last_;  // by key
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

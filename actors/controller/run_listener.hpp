@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 using Metrics = std::vector<std::pair<std::string, double>>;
 
@@ -87,7 +87,7 @@ class RunListener {
   // with a checkpoint of them. Gives the last one before; "": there is none.
   virtual std::string on_diverged(std::uint64_t /*updates*/) { return {}; }
   // True when the evaluation after `done` updates was the best so far: a checkpoint is made then,
-  // with the model beside it.
+  // with the model next to it.
   virtual bool is_best(std::uint64_t /*done*/) const { return false; }
   // True when the experience log of the updates up to `done` is as long as it may be, or was lost,
   // or the newest checkpoint: one is made then.
@@ -102,4 +102,4 @@ class RunListener {
   virtual void on_given_up(const std::string& /*said*/) {}
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

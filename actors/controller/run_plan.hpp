@@ -2,7 +2,7 @@
 // A ticket of update u may be issued while u <= done + staleness_max.
 #pragma once
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/clock.hpp"
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 // The roles that hold what a run has learned.
 inline constexpr const char* kDataRole = "data/0";
@@ -33,12 +33,12 @@ struct RunPlan {
   // logged groups may be that old.
   std::map<std::uint64_t, core::Version> earlier_starts{};
   std::uint64_t updates = 0;       // of the whole run
-  std::string unit = "update";     // what messages call one
+  std::string unit = "update";     // the word for an update in messages
   bool logs_groups = true;         // what was sampled is in the experience log
   std::uint32_t groups = 1;        // of one update
   std::int32_t samples = 1;        // of one group
   bool episodes = false;           // samples are episodes: environments take the tickets
-  bool environments_come = false;  // and come when they like
+  bool environments_come = false;  // and environments come and go
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;   // 0 = by time and at the end
@@ -56,8 +56,8 @@ struct RunPlan {
   std::int32_t evaluation_samples = 1;
   float evaluation_temperature = 1;
   std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
-  // Of the two evaluations (greedy, then sampled) after the first update of a resumed run, those
-  // that were not made when it stopped.
+  // How many of the two evaluations (greedy, sampled) after the first update of a resumed run
+  // are still to make.
   std::uint64_t evaluations_owed = 0;
 
   std::uint32_t attempts_max = 4;    // failed groups of one slot at which the run ends
@@ -67,7 +67,7 @@ struct RunPlan {
   bool filters = false;      // the data role filters groups by their mean score
   bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
   // How long a resumed run waits for its attached rewards, and a run without rewards for a new one.
-  core::Duration reward_away = limits::kRewardWait;
+  core::Duration reward_away = actors::limits::kRewardWait;
   // When policy or critic is lost or fails in an update, another session goes on from the last
   // checkpoint.
   bool restarts = false;
@@ -95,4 +95,4 @@ struct RunPlan {
   }
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

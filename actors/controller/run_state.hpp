@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 struct RunState {
   RunState(RoleContext given, RunPlan planned, RunListener& hears)
@@ -44,17 +44,17 @@ struct RunState {
   std::uint64_t next_issue = plan.first_update;  // first update whose tickets are not requested yet
   std::uint64_t issued = plan.first_update;      // updates whose tickets are out
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
-  async::Scope* scope = nullptr;      // for coroutines beside the update loop; null without one
+  async::Scope* scope = nullptr;      // for coroutines alongside the update loop; null without one
   int whole_steps = 0;                // steps under way that must not be broken off
   Grace grace;                        // which step is under way, and how long it takes
-  std::optional<core::Error> ending;  // the loop ends with it once it has finished its update
-  // The weights after so many updates give logits that are not finite.
+  std::optional<core::Error> ending;  // error with which the loop ends after its update
+  // The weights after that many updates give logits that are not finite.
   std::optional<std::uint64_t> diverged;
-  std::string regroup;                // why to go on anew from the next checkpoint; "": no need
-  bool given_up = false;              // there is no time to wait for them, or to save
+  std::string regroup;    // why to restart from the next checkpoint; "": no need
+  bool given_up = false;  // there is no time to wait for them, or to save
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
 
-  // Marks a step that must not be broken off: while the returned object lives, an error beside the
+  // Marks a step that must not be broken off: while the returned object lives, an error outside the
   // update loop does not end the run.
   auto whole_step() {
     ++whole_steps;
@@ -65,4 +65,4 @@ struct RunState {
   }
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

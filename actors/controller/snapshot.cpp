@@ -2,7 +2,7 @@
 
 #include "actors/protocol/reward_member_json.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 std::string snapshot_json(const ControllerSnapshot& snapshot) {
   nlohmann::json generators = nlohmann::json::array();
@@ -24,4 +24,4 @@ std::string snapshot_json(const ControllerSnapshot& snapshot) {
   return object.dump();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

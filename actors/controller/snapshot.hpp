@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 struct GeneratorLine {
   std::string name;
   std::string state;         // "lost", "stale" (up, no weights yet), "fresh" (holds weights)
   std::uint32_t groups = 0;  // being sampled there
   std::int64_t samples = 0;
-  std::optional<core::Version> version;  // that it reported to hold
+  std::optional<core::Version> version;  // the version it reported
 };
 
 struct ControllerSnapshot {
@@ -35,4 +35,4 @@ struct ControllerSnapshot {
 // As one JSON object.
 std::string snapshot_json(const ControllerSnapshot& snapshot);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

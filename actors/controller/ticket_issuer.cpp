@@ -1,13 +1,12 @@
 #include "actors/controller/ticket_issuer.hpp"
 
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/core/foreign_text.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
-
-using core::ErrorCode;
+namespace troupe::actors::controller {
 
 namespace {
 
@@ -131,15 +130,15 @@ std::string TicketIssuer::count_fault(const experience::Ticket& ticket, const st
   const std::size_t prompts = run_.prompts.all(ticket);
   const bool many = failed.prompts.size() >= most;
   const bool all = faults_.failed_prompts(ticket.update) >= prompts;
-  // Of few prompts the groups count, of many the prompts.
+  // With few prompts, failed groups count; with many, prompts.
   const std::size_t fault = prompts < most ? failed.groups : failed.prompts.size();
   run_.listener.on_failed_group({ticket, cause, static_cast<std::uint32_t>(fault), most});
   if (failed.groups < most || (!many && !all)) return {};
   const std::string groups = std::to_string(failed.groups) + " groups in a row";
   if (many) return groups;
-  return groups + (prompts == 1 ? ", with the only prompt that there is,"
-                                : ", with all " + std::to_string(prompts) +
-                                      " prompts that there are,");
+  return groups + (prompts == 1
+                       ? ", with the only prompt that there is,"
+                       : ", with all " + std::to_string(prompts) + " prompts that there are,");
 }
 
 async::task<core::Result<void>> TicketIssuer::reissue(ReissueTickets request) {
@@ -160,4 +159,4 @@ async::task<core::Result<void>> TicketIssuer::reissue_retired(experience::Ticket
   co_return co_await reissue(std::move(request));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

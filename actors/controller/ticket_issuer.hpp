@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 // Counts for each slot of the open updates how many of its groups failed, of how many different
 // prompts, and how many were filtered. A pure value. Bound: the slots of the open updates.
@@ -109,4 +109,4 @@ class TicketIssuer {
 // True when each group is ready or has failed.
 bool is_settled(const GroupStatuses& statuses);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

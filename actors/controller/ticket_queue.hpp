@@ -15,7 +15,7 @@
 #include <memory>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 enum class WorkKind { kEvaluation, kTraining };
 
@@ -81,4 +81,4 @@ class TicketQueue {
   std::array<Line, 2> lines_;  // by kind
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

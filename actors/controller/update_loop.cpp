@@ -2,14 +2,14 @@
 
 #include "actors/controller/disk_patience.hpp"
 #include "actors/controller/update_metrics.hpp"
-#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/containment.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/config/reward_names.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 double seconds_between(core::TimePoint from, core::TimePoint to) {
@@ -205,7 +205,8 @@ async::task<core::Result<void>> UpdateLoop::publish(std::uint64_t update) {
 }
 
 async::task<core::Result<Published>> UpdateLoop::await_published(AwaitPublished request) {
-  const async::Deadline deadline = async::Deadline::after(*run_.context.timers, limits::kNewsWait);
+  const async::Deadline deadline =
+      async::Deadline::after(*run_.context.timers, actors::limits::kNewsWait);
   const auto is_news = [&] {
     const auto& newest = generators_.latest();
     return newest && (!request.held || newest->version > *request.held);
@@ -243,4 +244,4 @@ void UpdateLoop::watch_stragglers(std::uint64_t update) {
       std::move(fire));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

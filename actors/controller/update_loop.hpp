@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class UpdateLoop {
  public:
@@ -63,4 +63,4 @@ class UpdateLoop {
   std::vector<std::uint64_t> staleness_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 // Overwrites a metric of that name: the trainer reports some of these in optimiser steps, the
@@ -79,4 +79,4 @@ void add_staleness_metrics(const GroupStatuses& statuses, Metrics& metrics) {
   set_metric(metrics, "async/crossed", static_cast<double>(statuses.crossed));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -5,7 +5,7 @@
 #include "actors/controller/run_listener.hpp"
 #include "actors/protocol/messages.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 // Samples that have no score, those of replaced groups too.
 std::uint64_t missing_scores(const GroupStatuses& statuses);
@@ -19,4 +19,4 @@ void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics);
 // several versions. Adds nothing when no ages were counted.
 void add_staleness_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

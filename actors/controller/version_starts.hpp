@@ -11,7 +11,7 @@
 #include <map>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 
 class VersionStarts {
  public:
@@ -60,4 +60,4 @@ class VersionStarts {
   std::map<std::uint64_t, core::Version> starts_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

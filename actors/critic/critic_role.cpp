@@ -1,6 +1,19 @@
 #include "actors/critic/critic_role.hpp"
 
-namespace troupe::actors {
+#include <algorithm>
+
+namespace troupe::actors::critic {
+namespace {
+
+// What the values of a group are computed from.
+bool same_rows(const experience::Group& one, const experience::Group& other) {
+  return one.ticket == other.ticket && one.prompt == other.prompt &&
+         std::ranges::equal(one.samples, other.samples, [](const auto& a, const auto& b) {
+           return a.tokens == b.tokens && a.turns == b.turns;
+         });
+}
+
+}  // namespace
 
 CriticRole::CriticRole(RoleContext context,
                        std::unique_ptr<learn::CriticTrainer> trainer,
@@ -27,12 +40,18 @@ std::optional<CriticValues> CriticRole::known_values(const ScoreValues& request)
   CriticValues values;
   for (std::size_t g = 0; g < request.groups.size(); ++g) {
     const std::size_t place = request.cursor + g;
-    const bool same =
-        place < held_->groups.size() && held_->groups[place].ticket == request.groups[g].ticket;
-    if (!same) return std::nullopt;
+    if (place >= held_->groups.size() || !same_rows(held_->groups[place], request.groups[g]))
+      return std::nullopt;
     values.groups.push_back({held_->values[place]});
   }
   return values;
+}
+
+bool CriticRole::known_returns(const PutReturns& request) const {
+  const learn::TokenValues& held = held_->returns;
+  return request.update == held_->update && request.cursor + request.groups.size() <= held.size() &&
+         std::equal(request.groups.begin(), request.groups.end(), held.begin() + request.cursor,
+                    [](const GroupValues& one, const auto& other) { return one.samples == other; });
 }
 
 async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
@@ -47,6 +66,10 @@ async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
   if (request.cursor == 0) {
     held_ = std::make_shared<Held>();
     held_->update = request.update;
+  } else if (request.update == held_->update && request.cursor < held_->groups.size()) {
+    held_->groups.resize(request.cursor);
+    held_->values.resize(request.cursor);
+    held_->returns.clear();
   }
   TROUPE_CO_TRY(check_page("groups", request.update, request.cursor, held_->groups.size()));
   auto held = held_;
@@ -63,10 +86,10 @@ async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
 }
 
 async::task<core::Result<Ack>> CriticRole::on(PutReturns request) {
-  const bool known = request.update == held_->update &&
-                     request.cursor + request.groups.size() <= held_->returns.size();
   TROUPE_CO_TRY_ASSIGN(trained, answered(request.update));
-  if (known || trained) co_return Ack{};
+  if (trained || known_returns(request)) co_return Ack{};
+  if (request.update == held_->update && request.cursor < held_->returns.size())
+    held_->returns.resize(request.cursor);
   TROUPE_CO_TRY(check_page("returns", request.update, request.cursor, held_->returns.size()));
   for (GroupValues& group : request.groups)
     held_->returns.push_back(std::move(group.samples));
@@ -89,9 +112,4 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
   co_return learned(request.update, std::move(report));
 }
 
-async::task<core::Result<Loaded>> CriticRole::on(LoadState request) {
-  held_ = std::make_shared<Held>();
-  co_return co_await TrainerRole::on(std::move(request));
-}
-
-}  // namespace troupe::actors
+}  // namespace troupe::actors::critic

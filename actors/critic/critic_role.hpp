@@ -7,14 +7,14 @@
 
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/trainer_role.hpp"
-#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::critic {
 
 class CriticRole : public TrainerRole<learn::CriticTrainer> {
  public:
@@ -25,13 +25,12 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
              store::Disk& disk = store::system_disk());
 
   // A repeated request gets the same values; refused once the critic has learned from the update.
+  // Other groups at a place that it has take the place of those from there on.
   async::task<core::Result<CriticValues>> on(ScoreValues request);
-  // Acknowledges and ignores returns that it has.
+  // Acknowledges and ignores returns that it has; others take their place, and that of the rest.
   async::task<core::Result<Ack>> on(PutReturns request);
   // A repeated request gets the same answer; the critic does not learn twice.
   async::task<core::Result<Trained>> on(TrainCritic request);
-  // Forgets the pages of an update; loads the state unless a repeated request asks for it again.
-  async::task<core::Result<Loaded>> on(LoadState request);
 
   using TrainerRole::on;
 
@@ -44,6 +43,7 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
   };
 
   std::optional<CriticValues> known_values(const ScoreValues& request) const;
+  bool known_returns(const PutReturns& request) const;
   core::Result<void> check_page(const char* what,
                                 std::uint64_t update,
                                 std::uint32_t cursor,
@@ -52,4 +52,4 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
   std::shared_ptr<Held> held_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::critic

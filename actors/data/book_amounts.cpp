@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 void add_book_amounts(const TicketBook& train, const TicketBook& held_out, wire::Amounts& amounts) {
   const auto add = [&](std::string name, std::uint64_t value) {
@@ -28,4 +28,4 @@ void add_book_amounts(const TicketBook& train, const TicketBook& held_out, wire:
   add("put_tokens", a.put_tokens + b.put_tokens);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

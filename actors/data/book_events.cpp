@@ -1,18 +1,17 @@
 #include "actors/data/book_events.hpp"
 
-#include "actors/data/episode_fields.hpp"
 #include "actors/data/event_fields.hpp"
+#include "actors/data/sample_record.hpp"
 
 #include <exception>
 #include <stdexcept>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using experience::StepReward;
 using experience::Ticket;
-using experience::Trajectory;
 using parse::CborItem;
 
 Ticket ticket_of(const CborItem& object) {
@@ -50,58 +49,25 @@ TicketIssued issued_of(const CborItem& object) {
 }
 
 void write(std::string& record, const GroupTaken& event) {
-  const EpisodeFields fields(event);
-  EventRecord out(record, "taken", event.ticket, 7 + fields.count());
+  const SampleRecord samples(event.samples);
+  EventRecord out(record, "taken", event.ticket,
+                  1 + samples.fields() + (event.prompt.empty() ? 0 : 1));
   out.boolean("cut", event.cut);
-  const auto& samples = event.samples;
-  out.list("counts", samples,
-           [](auto& list, const Trajectory& sample) { list.number(sample.tokens.size()); });
-  out.list("versions", samples, [](auto& list, const Trajectory& sample) {
-    const auto& runs = sample.versions.runs();
-    list.list(runs.size());
-    for (const auto& run : runs) {
-      list.list(2);
-      list.number(run.version);
-      list.number(run.count);
-    }
-  });
-  out.list("finish", samples, [](auto& list, const Trajectory& sample) {
-    list.number(static_cast<std::uint64_t>(sample.finish));
-  });
-  out.list("text", samples, [](auto& list, const Trajectory& sample) { list.text(sample.text); });
-  out.column(
-      "ids", samples, [](const Trajectory& sample) -> auto& { return sample.tokens; });
-  out.column(
-      "logprobs", samples, [](const Trajectory& sample) -> auto& { return sample.behaviour; });
-  fields.write(out);
+  samples.write_always(out);
+  if (!event.prompt.empty()) {
+    out.column(
+        "prompt", std::span(&event, 1), [](const GroupTaken& one) -> auto& { return one.prompt; });
+  }
+  samples.write_some(out);
 }
 
 GroupTaken taken_of(const CborItem& object) {
-  GroupTaken event{ticket_of(object), {}, object.at("cut").boolean(), {}};
-  const auto counts = object.at("counts").items();
-  const auto versions = by_sample(object.at("versions"), counts.size());
-  const auto finish = by_sample(object.at("finish"), counts.size());
-  const auto text = by_sample(object.at("text"), counts.size());
-  Column<std::int32_t> ids(object.at("ids"));
-  Column<float> logprobs(object.at("logprobs"));
-  event.samples.reserve(counts.size());
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    Trajectory& sample = event.samples.emplace_back();
-    sample.tokens = ids.next(counts[i].number());
-    sample.behaviour = logprobs.next(counts[i].number());
-    for (const CborItem& run : versions[i].items()) {
-      const auto pair = by_sample(run, 2);
-      sample.versions.add(pair[0].number(), pair[1].number());
-    }
-    if (finish[i].number() > static_cast<std::uint64_t>(experience::FinishReason::kAborted)) {
-      throw std::out_of_range("an unknown finish reason");
-    }
-    sample.finish = static_cast<experience::FinishReason>(finish[i].number());
-    sample.text = text[i].text();
+  GroupTaken event{ticket_of(object), samples_of(object), object.at("cut").boolean(), {}};
+  if (const auto prompt = object.find("prompt")) {
+    Column<std::int32_t> ids(*prompt);
+    event.prompt = ids.next(prompt->bytes().size() / sizeof(std::int32_t));
+    ids.check_end();
   }
-  ids.check_end();
-  logprobs.check_end();
-  read_episode_fields(object, event);
   return event;
 }
 
@@ -260,8 +226,8 @@ core::Result<BookEvent> event_of(std::string_view record) {
     return read_event(items->root());
   } catch (const std::exception& error) {
     return core::fail(core::ErrorCode::kData,
-                      std::string("a record of the experience log is none: ") + error.what());
+                      std::string("a record of the experience log is malformed: ") + error.what());
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // A slot got this ticket, for its first or for another attempt.
 struct TicketIssued {
@@ -30,7 +30,7 @@ struct GroupTaken {
   experience::Ticket ticket;
   std::vector<experience::Trajectory> samples;
   bool cut = false;
-  std::vector<std::int32_t> prompt{};  // that came with them; empty: the dataset's
+  std::vector<std::int32_t> prompt{};  // the prompt that came along; empty: the dataset's
 };
 
 // A reward of the group's set gave its scores: as in TicketBook::put_scores.
@@ -38,8 +38,8 @@ struct GroupScored {
   experience::Ticket ticket;
   std::uint64_t member = 0;
   std::vector<std::optional<double>> scores;
-  std::vector<std::string> causes;
-  std::vector<std::string> extras;
+  std::vector<std::string> causes{};
+  std::vector<std::string> extras{};
   std::string row{};
   std::vector<std::vector<experience::StepReward>> steps{};  // by sample, or empty
 };
@@ -58,7 +58,7 @@ struct GroupFailed {
   std::string cause;
 };
 
-// The rewards were changed, when so many updates had been committed.
+// The rewards were changed, when that many updates had been committed.
 struct SetChanged {
   SetRewards set;
   std::uint64_t committed = 0;
@@ -92,7 +92,7 @@ using BookEvent = std::variant<TicketIssued,
 std::uint64_t update_of(const BookEvent& event);
 
 std::string record_of(const BookEvent& event);
-// Error kData: the record is none of an event, or its lists do not fit each other.
+// Error kData: the record is not of an event, or its lists differ in length.
 core::Result<BookEvent> event_of(std::string_view record);
 
 // Hears of each event of a book, in order. Called on the book's strand.
@@ -102,4 +102,4 @@ class BookListener {
   virtual void on_event(const BookEvent& event) = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

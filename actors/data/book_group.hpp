@@ -4,6 +4,7 @@
 
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/sample_extras.hpp"
+#include "runtime/core/result.hpp"
 #include "runtime/experience/group.hpp"
 
 #include <array>
@@ -14,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 using experience::GroupState;
 
@@ -28,7 +29,7 @@ struct SampleScores {
   // score the sample as a whole.
   std::vector<std::vector<experience::StepReward>> steps;
   std::string missing_cause;  // why there is no score; names the reward
-  SampleExtras extras;        // what the rewards report beside the score
+  SampleExtras extras;        // what the rewards report besides the score
 };
 
 // Why a group failed.
@@ -38,7 +39,7 @@ enum class FailureKind {
   kRewardGone,  // a reward stayed away for too long
   kRewardLost,  // a reward was lost, or detached while it was absent
   kReference,   // the reference model answered with an error, or stayed away
-  kFiltered,    // its scores teach nothing: nothing went wrong
+  kFiltered,    // nothing went wrong, but its scores teach nothing
   kTooLong,     // it is longer than a group may be
   kSetAside,    // its ticket failed at every generator that tried it
   kTeacher,     // its teacher answered with an error, or stayed away
@@ -50,23 +51,11 @@ inline constexpr std::array<std::string_view, 9> kFailureKinds = {
 // The frozen models that give log-probs of a group's tokens.
 enum class FrozenModel : std::uint8_t { kReference, kTeacher };
 
-// Those that a run has.
+// The frozen models that a run has.
 struct FrozenModels {
   FrozenModels(bool with_reference = false, bool with_teacher = false)
       : reference(with_reference), teacher(with_teacher) {}
   bool reference, teacher;
-};
-
-// The range of mean scores of groups that are worth learning from; both ends are excluded.
-struct MeanRange {
-  double low = 0, high = 1;
-  bool holds(double mean) const { return low < mean && mean < high; }
-};
-
-// Which groups are worth learning from: those whose episodes differ in what they are worth (by more
-// than rounding), or, with a range, those whose mean score is inside it.
-struct GroupFilter {
-  std::optional<MeanRange> range{};
 };
 
 // Why a valid delivery was not taken.
@@ -115,4 +104,29 @@ struct BookGroup : SavedTicket {
   std::uint32_t missing = 0;       // their number, with the slot's earlier attempts
 };
 
-}  // namespace troupe::actors
+inline bool is_open(const BookGroup& group) {
+  return group.state == GroupState::kIssued || group.state == GroupState::kGenerated;
+}
+// True while the group waits for scores of this reward.
+bool waits(const BookGroup& group, const std::string& reward);
+
+// Why a delivery for a ticket, in whose slot this group is (null: none), is not taken. None: the
+// group waits for it.
+std::optional<DuplicateKind> duplicate_kind(const BookGroup* group,
+                                            const experience::Ticket& ticket);
+// Whether these may be delivered for the group. Errors kData: other than the wanted number of
+// episodes (`cut`: two are enough); a token of weights older than the group allows.
+core::Result<void> check_count(const BookGroup& group,
+                               const std::vector<experience::Trajectory>& samples,
+                               bool cut);
+core::Result<void> check_age(const BookGroup& group,
+                             const std::vector<experience::Trajectory>& samples);
+
+// Whether there is one log-prob for each token.
+bool fit_tokens(const std::vector<std::vector<float>>& logprobs,
+                const std::vector<experience::Trajectory>& samples);
+
+// What the group lacks of what its state says; "": nothing.
+std::string fault_of(const BookGroup& group, const FrozenModels& needed);
+
+}  // namespace troupe::actors::data

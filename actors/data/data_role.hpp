@@ -1,34 +1,27 @@
 // The data role hands out tickets and prompts, takes finished groups from the generators, has them
 // scored by every reward of their set, and serves experience to the policy. TicketBook and
-// RewardSets make the decisions; this class sends and answers messages. Runs on its strand. Set 0,
+// RewardSets make the decisions; this class answers messages. Runs on its strand. Set 0,
 // the rewards that the run started with, scores all evaluations, so that accuracy stays comparable.
 // Bounds: the groups of the open updates; pages of kPage_bytes; kRewardCalls_max calls to one
 // reward at a time; the patience with a scorer that is away, after which AwaitGroups fails.
 #pragma once
 
+#include "actors/data/book_history.hpp"
 #include "actors/data/data_state.hpp"
-#include "actors/data/group_log.hpp"
-#include "actors/data/group_scoring.hpp"
+#include "actors/data/group_intake.hpp"
 #include "actors/data/group_sink.hpp"
-#include "actors/data/logged_groups.hpp"
-#include "actors/data/prompt_source.hpp"
-#include "actors/data/reward_sets.hpp"
-#include "actors/data/ticket_book.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_calls.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
-#include "runtime/async/turns.hpp"
-#include "runtime/experience/ticket.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct DataRoleOptions {
   std::int32_t samples = 1;  // of a training group
@@ -40,7 +33,7 @@ struct DataRoleOptions {
   std::uint64_t episodes = 0;            // passes over the prompts; 0 = no end
   std::uint64_t first_prompt = 0;        // positions of prompts before it are passed over
   std::optional<GroupFilter> filter;     // of training groups; none: every group is kept
-  // Of a sample's row with its prompt, in a training group: what the policy can learn from. 0: any.
+  // The longest row of a sample, prompt included, that the policy can learn from. 0: any length.
   std::uint64_t row_tokens_max = 0;
   ScoringOptions scoring;
   store::Disk* disk = &store::system_disk();  // where checkpoints are
@@ -69,9 +62,11 @@ class DataRole {
   // As FetchPrompts, for environments.
   async::task<core::Result<EpisodeTasks>> on(FetchEpisodes request);
   // Acknowledges, counts and drops a group that came before or whose slot was issued again.
-  async::task<core::Result<Ack>> on(PutGroup request);
+  async::task<core::Result<Ack>> on(PutGroup request) {
+    co_return intake_.take(std::move(request));
+  }
   // Acknowledges a repeated request; the group has failed already.
-  async::task<core::Result<Ack>> on(SetAside request);
+  async::task<core::Result<Ack>> on(SetAside request) { co_return intake_.set_aside(request); }
   // Changes nothing: any number of askers may wait.
   async::task<core::Result<GroupStatuses>> on(AwaitGroups request);
   // A repeated request gets the same page; refused once the update is committed.
@@ -92,12 +87,9 @@ class DataRole {
   wire::Amounts amounts() const;
 
  private:
-  TicketBook& book_of(std::uint64_t update);
   RewardSetPtr rewards_for(std::uint64_t update, std::uint32_t slot) const;
   // Held-out groups whose own reward was away too long fail, and the others are waited for.
   void leave_out_hopeless(std::uint64_t update);
-  core::Result<const Prompt*> prompt_of(const BookGroup& group);
-  PromptSource& source_of(const experience::Ticket& ticket) const;
   core::Result<void> add_rows(Tickets& reply);
   // What an open ticket's samples begin with. Error kNotFound: it is not open.
   struct OpenGroup {
@@ -107,38 +99,23 @@ class DataRole {
   };
   core::Result<OpenGroup> open_group(const experience::Ticket& ticket);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
-  async::task<core::Result<void>> logged();
   bool needed(const std::string& reward) const;
   // The error of a scorer that the update's groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
-  void fail_too_long(const PutGroup& request);
-  bool refuse_long_rows(const PutGroup& request);
-  // Brings back what the log holds of an update or evaluation, once, before its tickets are issued.
-  async::task<core::Result<void>> replay_log(std::uint64_t update);
-  void begin_evaluation(std::uint64_t update);
-  // The groups of a commit, read back from the log; null, with a note, where it does not have them.
-  async::task<std::shared_ptr<const TicketBook>> read_back(std::uint64_t update);
-  core::Result<std::shared_ptr<const TicketBook>> logged_book(std::uint64_t update,
-                                                              std::vector<BookEvent> events) const;
-  // Opens the tickets that the log holds, the first time.
-  void reopen(const TicketBook::SetOf& set_of);
 
   RoleContext context_;
   DataRoleOptions options_;
-  std::unique_ptr<PromptSource> prompts_;
-  std::unique_ptr<PromptSource> evaluation_;
+  OpenPrompts prompts_;
   std::unique_ptr<GroupSink> sink_;
-  TicketBook book_;
-  TicketBook evaluation_book_;
+  TicketBooks books_;
   DataState committed_;  // as it was at the last commit
   RewardSets sets_;
-  std::uint64_t too_long_samples_ = 0;  // samples of groups beyond kGroup_bytes_max
-  std::map<experience::Ticket, Prompt> open_prompts_;
   async::Notifier changed_;  // notified at each change of a group
-  async::Turns replays_, commits_;
+  async::Turns commits_;
   GroupScoring scoring_;
+  GroupIntake intake_;
   std::uint64_t committed_updates_;  // in all lives of the run
-  GroupLog log_;
+  BookHistory history_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -5,10 +5,9 @@
 #include <set>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
-using core::ErrorCode;
 using nlohmann::json;
 
 std::filesystem::path file_in(const std::filesystem::path& folder) {
@@ -29,7 +28,7 @@ core::Result<std::vector<std::uint64_t>> positions_of(const json& object,
                                                       const std::filesystem::path& path) {
   std::vector<std::uint64_t> positions;
   for (const json& position : object.value(key, json::array())) {
-    if (!position.is_number_unsigned()) return damaged(path, "a prompt that is no number");
+    if (!position.is_number_unsigned()) return damaged(path, "a prompt that is not a number");
     positions.push_back(position.get<std::uint64_t>());
   }
   return positions;
@@ -45,7 +44,7 @@ core::Result<SavedTicket> ticket_from(const json& object,
                                       const std::filesystem::path& path,
                                       const PromptPositions& prompts_used,
                                       Seen& seen) {
-  if (!object.is_object()) return damaged(path, "an open ticket is no object");
+  if (!object.is_object()) return damaged(path, "an open ticket is not an object");
   for (const char* key : {"update", "slot", "attempt", "prompt", "wanted"}) {
     if (!is_count(object, key)) return damaged(path, std::string("an open ticket without ") + key);
   }
@@ -77,7 +76,7 @@ json json_of(const SetRewards& set) {
 core::Result<SetRewards> set_from(const json& object, const std::filesystem::path& path) {
   if (!object.is_object() || !is_count(object, "set") || !is_count(object, "from_update") ||
       !object.value("rewards", json()).is_array()) {
-    return damaged(path, "a reward set that is none");
+    return damaged(path, "a malformed reward set");
   }
   SetRewards set;
   set.set = object["set"].get<std::uint64_t>();
@@ -90,7 +89,7 @@ core::Result<SetRewards> set_from(const json& object, const std::filesystem::pat
     set.members.push_back(member.get<RewardMember>());
   }
   const json formula = object.value("formula", json(""));
-  if (!formula.is_string()) return damaged(path, "a reward set whose formula is no text");
+  if (!formula.is_string()) return damaged(path, "a reward set whose formula is not text");
   set.formula = formula.get<std::string>();
   return set;
 }
@@ -158,4 +157,4 @@ core::Result<DataState> read_state(const std::filesystem::path& folder, store::D
   return state;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -14,13 +14,13 @@
 #include <filesystem>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct DataState {
   PromptPositions prompts;
-  std::vector<SavedTicket> open;        // by update and slot
-  std::vector<SetRewards> reward_sets;  // those after set 0, which the configuration names
-  std::uint64_t dropped_samples = 0, failed_groups = 0;  // written for people, not read
+  std::vector<SavedTicket> open;                         // by update and slot
+  std::vector<SetRewards> reward_sets;                   // sets after set 0 (the configuration's)
+  std::uint64_t dropped_samples = 0, failed_groups = 0;  // for human readers; not read back
 };
 
 DataState state_of(const TicketBook& book);
@@ -32,4 +32,4 @@ core::Result<void> write_state(const DataState& state,
 core::Result<DataState> read_state(const std::filesystem::path& folder,
                                    store::Disk& disk = store::system_disk());
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

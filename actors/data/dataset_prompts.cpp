@@ -6,10 +6,11 @@
 #include <iterator>
 #include <string_view>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
-core::Result<std::string> text_of_row(const data::PromptRow& row, const text::ChatTemplate* chat) {
+core::Result<std::string> text_of_row(const troupe::data::PromptRow& row,
+                                      const text::ChatTemplate* chat) {
   if (row.messages.empty()) return row.prompt;
   if (chat == nullptr) {
     return core::fail(core::ErrorCode::kConfig,
@@ -60,10 +61,10 @@ class LongPrompts {
       ++dropped_;
       return true;
     }
-    return core::fail(core::ErrorCode::kData,
-                      where + ": the prompt has " + std::to_string(tokens) + " tokens, more than " +
-                          most(),
-                      "shorten it, or leave such prompts out with --data.drop_too_long true");
+    return core::fail(
+        core::ErrorCode::kData,
+        where + ": the prompt has " + std::to_string(tokens) + " tokens, more than " + most(),
+        "shorten it, or leave such prompts out with --data.drop_too_long true");
   }
   // Error: none is left.
   core::Result<void> tell(std::size_t kept, std::vector<std::string>& notes) const {
@@ -88,7 +89,7 @@ class LongPrompts {
 // The rows of all files, one file after the other, and the number of rows of each. Without shares
 // the files count as one.
 struct Rows {
-  std::vector<data::PromptRow> rows;
+  std::vector<troupe::data::PromptRow> rows;
   std::vector<std::uint64_t> sizes;
 };
 
@@ -97,7 +98,8 @@ core::Result<Rows> load_rows(const DatasetPromptsOptions& options) {
   std::string_view rest = options.files;
   while (!rest.empty()) {
     const auto end = options.shares.empty() ? rest.size() : std::min(rest.find(','), rest.size());
-    TROUPE_TRY_ASSIGN(rows, data::load_prompts(std::string(rest.substr(0, end)), options.columns));
+    TROUPE_TRY_ASSIGN(
+        rows, troupe::data::load_prompts(std::string(rest.substr(0, end)), options.columns));
     all.sizes.push_back(rows.size());
     std::move(rows.begin(), rows.end(), std::back_inserter(all.rows));
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -107,7 +109,7 @@ core::Result<Rows> load_rows(const DatasetPromptsOptions& options) {
 
 }  // namespace
 
-std::string chat_json(const data::PromptRow& row) {
+std::string chat_json(const troupe::data::PromptRow& row) {
   if (!row.conversational) return {};
   return text::to_json(row.messages);
 }
@@ -117,10 +119,10 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     const text::Tokenizer& tokenizer,
     const text::ChatTemplate* chat) {
   TROUPE_TRY_ASSIGN(loaded, load_rows(options));
-  std::vector<std::string> notes = data::prompt_notes(loaded.rows, options.columns);
+  std::vector<std::string> notes = troupe::data::prompt_notes(loaded.rows, options.columns);
   const bool has_chats =
       std::any_of(loaded.rows.begin(), loaded.rows.end(),
-                  [](const data::PromptRow& row) { return !row.messages.empty(); });
+                  [](const troupe::data::PromptRow& row) { return !row.messages.empty(); });
   std::vector<Prompt> prompts;
   prompts.reserve(loaded.rows.size());
   RowBound bound(options);
@@ -129,13 +131,13 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
   std::uint64_t number = 0;
   std::size_t file = 0;
   for (std::uint64_t left = loaded.sizes.empty() ? 0 : loaded.sizes[0];
-       data::PromptRow& row : loaded.rows) {
+       troupe::data::PromptRow & row : loaded.rows) {
     for (; left == 0; left = loaded.sizes[file])
       ++file;
     --left;
     const std::uint64_t place = number++;
     TROUPE_TRY_ASSIGN(rendered, text_of_row(row, chat));
-    auto ids = tokenizer.ids(rendered, options.columns.front && row.messages.empty());
+    auto ids = tokenizer.ids(rendered, options.columns.add_special_tokens && row.messages.empty());
     if (!ids) return core::fail(ids.error().within(row.where));
     if (ids->empty()) {
       return core::fail(core::ErrorCode::kData, row.where + ": the prompt has no tokens");
@@ -150,9 +152,10 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     TROUPE_TRY(bound.check(row.where, prompts.back()));
   }
   TROUPE_TRY(too_long.tell(prompts.size(), notes));
-  std::optional<data::BlendOrder> order;
+  std::optional<troupe::data::BlendOrder> order;
   if (options.shuffle) {
-    TROUPE_TRY_ASSIGN(blended, data::BlendOrder::create(kept, options.shares, options.seed));
+    TROUPE_TRY_ASSIGN(blended,
+                      troupe::data::BlendOrder::create(kept, options.shares, options.seed));
     order.emplace(std::move(blended));
   }
   std::unique_ptr<DatasetPrompts> made(new DatasetPrompts(std::move(prompts), std::move(order)));
@@ -178,7 +181,7 @@ bool DatasetPrompts::has_column(const std::string& name) const {
 std::string DatasetPrompts::columns() const {
   if (prompts_.empty()) return "none";
   const auto row = nlohmann::ordered_json::parse(prompts_.front().columns, nullptr, false);
-  return row.is_object() ? data::columns_of(row) : "none";
+  return row.is_object() ? troupe::data::columns_of(row) : "none";
 }
 
 core::Result<Prompt> DatasetPrompts::at(std::uint64_t position) {
@@ -186,4 +189,4 @@ core::Result<Prompt> DatasetPrompts::at(std::uint64_t position) {
   return prompts_[row];
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

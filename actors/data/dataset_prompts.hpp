@@ -18,15 +18,15 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct DatasetPromptsOptions {
   std::string files;  // separated by commas
   // Share of each file when they are blended (columns.max_samples then counts for each of them);
   // empty: each file counts with all its rows.
   std::vector<double> shares;
-  data::DatasetColumns columns;
-  data::Domains domains;  // which teacher a row has
+  troupe::data::DatasetColumns columns;
+  troupe::data::Domains domains;  // which teacher a row has
   std::uint64_t prompt_tokens_max = 0;
   bool drop_too_long = false;  // leave out prompts that are longer; else they are an error
   // Bound on the bytes of prompt, label and the columns that the rewards read; 0 = none. `reads`
@@ -39,14 +39,15 @@ struct DatasetPromptsOptions {
 
 // The prompt as a JSON list of messages, for rewards that read them; "" where the dataset has a
 // text.
-std::string chat_json(const data::PromptRow& row);
+std::string chat_json(const troupe::data::PromptRow& row);
 
 class DatasetPrompts final : public PromptSource {
  public:
-  // `chat` is needed when columns.as_chat is set or a row holds messages. Errors: kData naming
-  // file:line for a prompt without tokens or longer than prompt_tokens_max (--data.prompt_max_len),
-  // unless such are left out and others remain, for a row longer than row_bytes_max, and for one
-  // whose domain has no teacher; kConfig for shares that do not fit the files (data.probs).
+  // `chat` is needed when columns.apply_chat_template is set or a row holds messages. Errors: kData
+  // naming file:line for a prompt without tokens or longer than prompt_tokens_max
+  // (--data.prompt_max_len), unless such are left out and others remain, for a row longer than
+  // row_bytes_max, and for one whose domain has no teacher; kConfig for shares that do not fit the
+  // files (data.probs).
   static core::Result<std::unique_ptr<DatasetPrompts>> load(const DatasetPromptsOptions& options,
                                                             const text::Tokenizer& tokenizer,
                                                             const text::ChatTemplate* chat);
@@ -62,13 +63,13 @@ class DatasetPrompts final : public PromptSource {
   bool has_chats() const { return has_chats_; }  // the template rendered at least one prompt
 
  private:
-  DatasetPrompts(std::vector<Prompt> prompts, std::optional<data::BlendOrder> order)
+  DatasetPrompts(std::vector<Prompt> prompts, std::optional<troupe::data::BlendOrder> order)
       : prompts_(std::move(prompts)), order_(std::move(order)) {}
 
   std::vector<Prompt> prompts_;
   std::vector<std::string> notes_;
   bool has_chats_ = false;
-  std::optional<data::BlendOrder> order_;  // none: file order
+  std::optional<troupe::data::BlendOrder> order_;  // none: file order
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -15,18 +15,18 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 static_assert(std::endian::native == std::endian::little, "records are written as memory has them");
 
-// One record: a map of so many fields, the name of the event among them.
+// One record: a map of that many fields, the name of the event among them.
 class EventRecord {
  public:
   EventRecord(std::string& record, std::string_view event, std::size_t fields) : out_(record) {
     out_.map(fields + 1);
     text("event", event);
   }
-  // `fields` are those that the event has beside its ticket.
+  // `fields` are those that the event has besides its ticket.
   EventRecord(std::string& record,
               std::string_view event,
               const experience::Ticket& ticket,
@@ -60,7 +60,7 @@ class EventRecord {
   void texts(std::string_view key, const std::vector<std::string>& values) {
     list(key, values, [](auto& out, const std::string& value) { out.text(value); });
   }
-  // The lists of all samples as one byte string; `of` gives a sample's.
+  // The lists of all samples as one byte string; `of` returns the list of a sample.
   template <class Samples, class Of>
   void column(std::string_view key, const Samples& samples, Of of) {
     std::size_t length = 0;
@@ -123,4 +123,4 @@ inline std::vector<experience::StepReward> steps_of(const parse::CborItem& list)
   return steps;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -3,10 +3,11 @@
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/experience/episodes.hpp"
 #include "runtime/experience/row.hpp"
+#include "runtime/experience/sample_fields.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 core::Result<void> check_delivery(const PutGroup& request) {
   const auto named = [&](const core::Result<void>& found) -> core::Result<void> {
@@ -30,12 +31,10 @@ const std::vector<std::int32_t>& prompt_tokens(const BookGroup& group, const Pro
 }
 
 experience::Group experience_of(const BookGroup& group, const Prompt& prompt) {
-  experience::Group result{group.ticket, prompt_tokens(group, prompt), group.samples};
-  for (experience::Trajectory& sample : result.samples) {
-    sample.text.clear();
-    sample.feedback.reset();
-    sample.feedback_steps.clear();
-  }
+  experience::Group result{group.ticket, prompt_tokens(group, prompt), {}};
+  result.samples.reserve(group.samples.size());
+  for (const experience::Trajectory& sample : group.samples)
+    result.samples.push_back(experience::learned_part(sample));
   return result;
 }
 
@@ -50,4 +49,4 @@ std::uint64_t bytes_of(const experience::Group& group) {
          turns;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

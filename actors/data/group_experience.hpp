@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // Error kData, naming the ticket: those of experience::check_delivered and check_episodes.
 core::Result<void> check_delivery(const PutGroup& request);
@@ -22,7 +22,7 @@ std::uint64_t longest_row(const std::vector<experience::Trajectory>& samples);
 // What all rows of the group begin with.
 const std::vector<std::int32_t>& prompt_tokens(const BookGroup& group, const Prompt& prompt);
 
-// The group without texts and what the rewards have used.
+// The group as the policy learns from it: no texts, no columns for rewards.
 experience::Group experience_of(const BookGroup& group, const Prompt& prompt);
 
 // Upper bound of its bytes in a message.
@@ -42,4 +42,4 @@ inline std::string row_too_long(std::uint64_t tokens, std::uint64_t most) {
          " at most; raise --train.micro_tokens_max, or bound the turns of the environment";
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

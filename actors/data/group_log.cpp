@@ -1,12 +1,13 @@
 #include "actors/data/group_log.hpp"
 
+#include "actors/data/limits.hpp"
 #include "runtime/store/kept_lines.hpp"
 
 #include <algorithm>
 #include <map>
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 // Events up to the first record that is none.
@@ -51,7 +52,7 @@ core::Result<Events> read_events(const store::StepLog& log, std::uint64_t step) 
   return events;
 }
 
-// Those of one update or evaluation; of an evaluation, since it last began.
+// The events of one update or evaluation; of an evaluation, since it last began.
 std::vector<BookEvent> events_of(std::uint64_t update, std::vector<BookEvent> events) {
   std::vector<BookEvent> own;
   for (BookEvent& event : events) {
@@ -91,7 +92,7 @@ struct EventTickets {
   }
 };
 
-// Drops what a step's file has for another run than the one that has committed so many updates.
+// Drops what a step's file has for another run than the one that has committed that many updates.
 // Only adds to a file that has a change of rewards, so that no crash loses that.
 core::Result<void> drop_groups(const store::StepLog& log,
                                std::uint64_t step,
@@ -194,6 +195,26 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
   return run;
 }
 
+core::Result<std::uint64_t> positions_end(const store::StepLog& log) {
+  // Tickets of that many updates may be open at once (train.staleness_max).
+  constexpr std::size_t kUpdates_max = 66;
+  TROUPE_TRY_ASSIGN(steps, log.steps());
+  if (steps.size() > kUpdates_max)
+    steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(kUpdates_max));
+  std::uint64_t end = 0;
+  for (const std::uint64_t step : steps) {
+    TROUPE_TRY_ASSIGN(events, read_events(log, step));
+    for (const BookEvent& event : events.list) {
+      const auto* const issued = std::get_if<TicketIssued>(&event);
+      if (issued == nullptr || experience::is_evaluation(issued->saved.ticket.update)) continue;
+      end = std::max(end, issued->saved.prompt + 1);
+      for (const std::uint64_t replaced : issued->saved.replaced)
+        end = std::max(end, replaced + 1);
+    }
+  }
+  return end;
+}
+
 GroupLog::GroupLog(const RoleContext& context, GroupLogOptions options, Note note)
     : context_(context),
       options_(std::move(options)),
@@ -226,7 +247,7 @@ async::task<core::Result<void>> GroupLog::durable() {
   co_return core::Result<void>();
 }
 
-// Ends early when somebody waits.
+// Ends early when a caller waits.
 async::task<void> GroupLog::pause(core::Duration span) {
   const async::Deadline deadline = async::Deadline::after(*context_.timers, span);
   while (!urgent_) {
@@ -276,4 +297,4 @@ async::task<core::Result<std::vector<BookEvent>>> GroupLog::take(std::uint64_t u
   co_return events;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -1,6 +1,6 @@
 // The experience log of a run, RUN/experience/: every event of the ticket books since the last
 // checkpoint, one file for each update and the evaluations after it. What was sampled and scored is
-// on disk before the policy learns from it, or an evaluation counts. A run that goes on from a
+// on disk before the policy learns from it, or an evaluation counts. A run that resumes from a
 // checkpoint so learns again from the same groups without sampling them, with the same bits; open
 // tickets keep their groups, evaluations their results. What was in an engine only is sampled
 // again. Owned by the data role, used on its strand; files are read and written on the role's
@@ -24,9 +24,9 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
-// What a log holds for a run that goes on after `first_update` updates.
+// What a log holds for a run that resumes after `first_update` updates.
 struct LoggedRun {
   std::uint64_t first_update = 0;
   std::uint64_t updates = 0;            // from first_update on, without a gap
@@ -48,10 +48,14 @@ std::map<std::uint64_t, core::Version> earlier_starts(const LoggedRun& logged,
 // damaged end, which notes tell. Blocks. Errors: the disk's.
 core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_update);
 
+// One more than the highest position of the prompt stream that newest tickets of a log have or had;
+// 0: there are none. Damage is passed over. Blocks. Errors: the disk's.
+core::Result<std::uint64_t> positions_end(const store::StepLog& log);
+
 struct GroupLogOptions {
   std::filesystem::path folder;  // "": nothing is kept
   store::Disk* disk = &store::system_disk();
-  LoggedRun found;  // what earlier lives of the run left there
+  LoggedRun found;                                   // what earlier lives of the run left there
   std::shared_ptr<store::KeptFiles> kept = nullptr;  // the run folder's
   // False once the run folder is gone: nothing is written to its place then. Any thread.
   std::function<bool()> here = [] { return true; };
@@ -87,15 +91,15 @@ class GroupLog final : public BookListener {
   GroupLogOptions options_;
   store::StepLog log_;
   RareNote note_;
-  async::Notifier wake_;          // somebody waits: writing is urgent
+  async::Notifier wake_;          // a caller waits: writing is urgent
   async::Notifier written_more_;  // something was written, or could not be
   std::uint64_t added_ = 0;       // events
   std::uint64_t written_ = 0;
   std::uint64_t failures_ = 0;
   std::optional<core::Error> error_;  // of the last failure
-  bool urgent_ = false;               // somebody waits
+  bool urgent_ = false;               // a caller waits
   bool writing_ = false;
   std::set<std::uint64_t> held_;  // updates and evaluations of earlier lives
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -1,18 +1,16 @@
 #include "actors/data/group_scoring.hpp"
 
 #include "actors/data/group_experience.hpp"
+#include "actors/data/limits.hpp"
 #include "actors/data/sample_scores.hpp"
 #include "actors/data/step_places.hpp"
-#include "actors/limits.hpp"
 #include "runtime/core/find_value.hpp"
 #include "runtime/experience/row.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::actors {
-
-using core::ErrorCode;
+namespace troupe::actors::data {
 
 namespace {
 
@@ -117,8 +115,8 @@ std::vector<std::vector<experience::StepReward>> GroupScoring::placed(const Book
 }
 
 // The columns that the formula of the group's set reads, as a JSON object; "" when it reads none.
-std::string GroupScoring::row_of_formula(const BookGroup& group,
-                                         const core::Result<RewardFormula>& formula) const {
+std::string GroupScoring::row_of_formula(const BookGroup& group) const {
+  const core::Result<formula::RewardFormula>& formula = group.rewards->parsed;
   if (!formula || formula->columns().empty()) return {};
   const auto prompt = prompt_of_(group);
   if (!prompt) return {};
@@ -130,92 +128,100 @@ std::string GroupScoring::row_of_formula(const BookGroup& group,
 // Rewards of other domains than the group's are not asked.
 void GroupScoring::leave_out_unneeded(TicketBook& book, const BookGroup& group) {
   if (group.rewards->formula.empty()) return;
-  const auto formula = RewardFormula::parse(group.rewards->formula);
-  const std::string row = row_of_formula(group, formula);
+  const std::string row = row_of_formula(group);
   if (row.empty()) return;  // without columns every member is needed
-  const std::vector<bool> needed = formula->needed(group.rewards->members, row);
+  const std::vector<bool> needed = group.rewards->parsed->needed(group.rewards->members, row);
   const std::vector<std::optional<double>> none(group.samples.size());
   const std::vector<std::string> causes(group.samples.size(), kNotAsked);
   for (std::size_t member = 0; member < needed.size(); ++member) {
-    if (needed[member] || !book.put_scores(group.ticket, member, none, causes, {}, row)) continue;
+    if (needed[member] || !book.put_scores({group.ticket, member, none, causes, {}, row})) continue;
     tell_unscored(group);
     changed_.notify_all();
   }
 }
 
-// What came with the samples needs nobody.
+// What came with the samples needs no scorer.
 void GroupScoring::take_feedback(TicketBook& book, const BookGroup& group) {
   const auto& members = group.rewards->members;
   for (std::size_t member = 0; member < members.size(); ++member) {
     if (members[member].peer != kFeedbackPeer || !book.waits_for(group.ticket, member)) continue;
-    const GroupScored given = feedback_scores(group, member);
-    const std::string row = row_of_formula(group, RewardFormula::parse(group.rewards->formula));
-    if (!book.put_scores(group.ticket, member, given.scores, given.causes, {}, row, given.steps))
-      continue;
+    GroupScored given = feedback_scores(group, member);
+    given.row = row_of_formula(group);
+    if (!book.put_scores(std::move(given))) continue;
     tell_unscored(group);
     changed_.notify_all();
   }
 }
 
-// Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;
-// a reward that reads some answers with their names and is asked again. So does a replacement.
+// What the reward said when it was introduced for this set or a later one. Groups that come while
+// it is being introduced wait for the same answer.
+async::task<core::Result<RewardReads>> GroupScoring::reads_of(std::string peer,
+                                                              std::uint64_t set,
+                                                              Scorer* scorer) {
+  co_await scorer->introduction.enter();
+  const core::AtExit leave([scorer] { scorer->introduction.leave(); });
+  if (!scorer->reads || scorer->introduced_for < set) {
+    const IntroduceReward request;
+    TROUPE_CO_TRY_SET(scorer->reads, co_await ask(context_, peer, request));
+    scorer->introduced_for = std::max(scorer->introduced_for, set);
+  }
+  co_return *scorer->reads;
+}
+
 async::task<core::Result<Scores>> GroupScoring::scores_of(TicketBook* book,
                                                           experience::Ticket ticket,
-                                                          std::size_t member) {
-  constexpr int kAsked_max = 4;
-  const RewardMember reward = book->find(ticket)->rewards->members[member];
-  const std::function<bool()> wanted = [book, ticket, member] {
-    return book->waits_for(ticket, member);
-  };
-  for (int asked = 0; asked < kAsked_max; ++asked) {
-    const BookGroup* group = book->find(ticket);
-    if (!wanted()) break;
-    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of_(*group));
-    Score request;
-    request.group.prompt = prompt->text;
-    request.group.label = prompt->label;
-    Scorer& scorer = scorer_of(reward.peer, "reward " + reward.name, limits::kRewardCalls_max);
-    request.sent = scorer.reads;
-    request.group.columns = row_with(prompt->columns, request.sent);
-    if (request.sent.messages) request.group.messages = prompt->messages;
-    if (!experience::is_evaluation(ticket.update)) request.group.update = ticket.update;
-    for (const experience::Trajectory& sample : group->samples) {
-      RewardSample& one = request.group.samples.emplace_back();
-      one.response = sample.text;
-      if (request.sent.tokens) one.tokens = sample.tokens;
-    }
-    auto reply = co_await ask_patiently(context_, reward.peer, std::move(request), &scorer, wanted);
-    if (!reply || !reply->wanted) co_return reply;
-    scorer.reads = *reply->wanted;
+                                                          std::size_t member,
+                                                          RewardSetPtr set,
+                                                          Scorer* scorer) {
+  const std::string& peer = set->members[member].peer;
+  Score request;
+  TROUPE_CO_TRY_SET(request.sent, co_await reads_of(peer, set->number, scorer));
+  if (!book->waits_for(ticket, member))
+    co_return core::fail(ErrorCode::kOverloaded, "nothing waits for its scores any more");
+  const BookGroup& group = *book->find(ticket);
+  TROUPE_CO_TRY_ASSIGN(prompt, prompt_of_(group));
+  request.group.prompt = prompt->text;
+  request.group.label = prompt->label;
+  request.group.columns = row_with(prompt->columns, request.sent);
+  if (request.sent.messages) request.group.messages = prompt->messages;
+  if (!experience::is_evaluation(ticket.update)) request.group.update = ticket.update;
+  for (const experience::Trajectory& sample : group.samples) {
+    RewardSample& one = request.group.samples.emplace_back();
+    one.response = sample.text;
+    if (request.sent.tokens) one.tokens = sample.tokens;
   }
-  co_return core::fail(ErrorCode::kData,
-                       reward.peer + " wants something else each time it is asked");
+  auto reply = co_await ask(context_, peer, std::move(request));
+  co_return reply;
 }
 
 async::task<void> GroupScoring::score(TicketBook* book,
                                       experience::Ticket ticket,
                                       std::size_t member) {
-  if (!book->waits_for(ticket, member)) co_return;
-  const RewardMember reward = book->find(ticket)->rewards->members[member];
-  const std::size_t samples = book->find(ticket)->samples.size();
-  auto reply = co_await scores_of(book, ticket, member);
-  const std::string name = "reward " + reward.name;
+  std::function<bool()> wanted = [book, ticket, member] { return book->waits_for(ticket, member); };
+  if (!wanted()) co_return;
+  const RewardSetPtr set = book->find(ticket)->rewards;
+  const std::string name = "reward " + set->members[member].name;
+  Scorer& scorer = scorer_of(set->members[member].peer, name, limits::kRewardCalls_max);
+  std::function<async::task<core::Result<Scores>>()> call = [=, this, scorer = &scorer] {
+    return scores_of(book, ticket, member, set, scorer);
+  };
+  auto reply = co_await call_patiently(context_.timers, &scorer, std::move(call), wanted);
   if (reply) tell_modules(name, reply->modules);
+  if (!wanted()) co_return;
+  const BookGroup& group = *book->find(ticket);
   if (!reply) {
     const bool gone = passing(reply.error().code);
     book->fail(ticket, gone ? FailureKind::kRewardGone : FailureKind::kReward,
                name + ": " + reply.error().message);
-  } else if (reply->values.size() != samples) {
+  } else if (reply->values.size() != group.samples.size()) {
     book->fail(ticket, FailureKind::kReward,
                name + ": it gave " + std::to_string(reply->values.size()) + " answers for " +
-                   std::to_string(samples) + " samples");
-  } else if (book->waits_for(ticket, member)) {
-    const BookGroup& group = *book->find(ticket);
-    const std::string row = row_of_formula(group, RewardFormula::parse(group.rewards->formula));
-    const auto steps = placed(group, *reply);
-    const bool taken =
-        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras, row, steps);
-    if (taken) tell_unscored(*book->find(ticket));
+                   std::to_string(group.samples.size()) + " samples");
+  } else {
+    GroupScored given{ticket, member, reply->values, reply->causes, reply->extras};
+    given.row = row_of_formula(group);
+    given.steps = placed(group, *reply);
+    if (book->put_scores(std::move(given))) tell_unscored(*book->find(ticket));
   }
   changed_.notify_all();
 }
@@ -244,7 +250,11 @@ async::task<core::Result<void>> GroupScoring::logprobs(TicketBook* book,
     return waiting != nullptr && waiting->state == GroupState::kGenerated;
   };
   Scorer& scorer = scorer_of(from.peer, from.name, from.calls_max);
-  auto reply = co_await ask_patiently(context_, from.peer, std::move(request), &scorer, wanted);
+  std::function<async::task<core::Result<Logprobs>>()> call = [this, peer = from.peer,
+                                                               request = std::move(request)] {
+    return ask(context_, peer, request);
+  };
+  auto reply = co_await call_patiently(context_.timers, &scorer, std::move(call), wanted);
   const FailureKind kind =
       from.model == FrozenModel::kTeacher ? FailureKind::kTeacher : FailureKind::kReference;
   if (!reply) {
@@ -279,4 +289,4 @@ std::uint64_t GroupScoring::away() const {
   return count;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

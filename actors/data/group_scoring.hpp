@@ -12,7 +12,6 @@
 #include "actors/data/ticket_book.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
-#include "actors/protocol/reward_formula.hpp"
 #include "actors/protocol/role_shell.hpp"
 
 #include <cstdint>
@@ -22,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct TeacherPeer {
   std::string peer;     // the role: "teacher/0"
@@ -35,7 +34,7 @@ struct ScoringOptions {
   std::string reference_peer = "reference/0";
   std::vector<TeacherPeer> teachers;  // training groups need the log-probs of Prompt::teacher
   float temperature = 1;              // at which frozen models score
-  Patience patience;                  // with scorers that are away
+  Patience patience;                  // how long to wait for scorers that are away
   Note note;                          // tells the user who is away, which samples have no score
   // Takes what files the code of a reward, or of an environment, has loaded (Scores::modules).
   std::function<void(const std::string& who, const std::string& modules)> modules = nullptr;
@@ -82,7 +81,7 @@ class GroupScoring {
 
   // `name`: as the user knows it.
   Scorer& scorer_of(const std::string& peer, const std::string& name, std::size_t calls_max);
-  // Those whose log-probs the group lacks.
+  // The frozen models whose log-probs the group lacks.
   std::vector<Frozen> frozen_for(const BookGroup& group) const;
   void tell_unscored(const BookGroup& group);
   // The steps of each sample at its tokens; empty when the reward scores none.
@@ -90,12 +89,16 @@ class GroupScoring {
                                                           const Scores& scores) const;
   void leave_out_unneeded(TicketBook& book, const BookGroup& group);
   void take_feedback(TicketBook& book, const BookGroup& group);
-  std::string row_of_formula(const BookGroup& group,
-                             const core::Result<RewardFormula>& formula) const;
+  std::string row_of_formula(const BookGroup& group) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
+  async::task<core::Result<RewardReads>> reads_of(std::string peer,
+                                                  std::uint64_t set,
+                                                  Scorer* scorer);
   async::task<core::Result<Scores>> scores_of(TicketBook* book,
                                               experience::Ticket ticket,
-                                              std::size_t member);
+                                              std::size_t member,
+                                              RewardSetPtr set,
+                                              Scorer* scorer);
   async::task<core::Result<void>> logprobs(TicketBook* book,
                                            experience::Ticket ticket,
                                            Frozen from);
@@ -108,4 +111,4 @@ class GroupScoring {
   RareNote unscored_note_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

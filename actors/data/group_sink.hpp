@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct CommittedGroup {
   const BookGroup* group = nullptr;
@@ -25,4 +25,4 @@ class GroupSink {
                                     const std::vector<CommittedGroup>& groups) = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 std::size_t age_of(core::Version version, const std::vector<core::Version>& starts) {
@@ -110,4 +110,4 @@ GroupCounts counts_of(const std::vector<const BookGroup*>& groups) {
   return counts;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // `groups`: of one update, by slot. Ages, `crossed` and means cover the groups that are ready.
 //
@@ -21,4 +21,4 @@ GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
 // Progress of the groups, for the user.
 GroupCounts counts_of(const std::vector<const BookGroup*>& groups);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

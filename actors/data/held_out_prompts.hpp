@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct PromptsOfSet {
   std::string name;  // "" for that of eval.dataset
@@ -37,11 +37,11 @@ class HeldOutPrompts final : public PromptSource {
       }
       place -= own;
     }
-    return core::fail(core::ErrorCode::kInternal, "a run without held-out prompts has none");
+    return core::fail(core::ErrorCode::kInternal, "this run has no held-out prompts");
   }
 
  private:
   const std::vector<PromptsOfSet> sets_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

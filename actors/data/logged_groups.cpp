@@ -1,22 +1,17 @@
 #include "actors/data/logged_groups.hpp"
 
+#include "runtime/experience/sample_fields.hpp"
+
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
-
-bool same_sample(const experience::Trajectory& a, const experience::Trajectory& b) {
-  return a.tokens == b.tokens && a.behaviour == b.behaviour && a.log_kept_mass == b.log_kept_mass &&
-         a.reference == b.reference && a.teacher == b.teacher && a.versions == b.versions &&
-         a.score == b.score && a.steps == b.steps && a.turns == b.turns && a.episode == b.episode &&
-         a.shares == b.shares;
-}
 
 bool same_group(const BookGroup* a, const BookGroup* b) {
   return static_cast<const SavedTicket&>(*a) == *b && a->state == b->state &&
          a->rewards->number == b->rewards->number && a->begins_with == b->begins_with &&
          std::equal(a->samples.begin(), a->samples.end(), b->samples.begin(), b->samples.end(),
-                    same_sample);
+                    experience::compares_equal);
 }
 
 }  // namespace
@@ -38,4 +33,4 @@ core::Result<std::shared_ptr<const TicketBook>> logged_groups(TicketBook empty,
                                                 name_of(first.ticket) + " as it was learned from");
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // Plays the events into `empty`, a book with the settings of `held`. Error kData: the groups that
 // this gives are not those of `held`; it names the first that differs.
@@ -19,4 +19,4 @@ core::Result<std::shared_ptr<const TicketBook>> logged_groups(TicketBook empty,
                                                               const TicketBook& held,
                                                               const TicketBook::SetOf& set_of);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

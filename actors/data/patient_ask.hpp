@@ -15,21 +15,22 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // True for errors that may pass when the call is repeated: the scorer is lost or overloaded.
 inline bool passing(core::ErrorCode code) {
   return reaction_to(AskedFor::kScores, code) == Reaction::kAgain;
 }
 
-// `wanted` says whether the answer is still of use; when it is not, returns the last error.
-template <class Request>
-async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext context,
-                                                                 std::string peer,
-                                                                 Request request,
-                                                                 Scorer* scorer,
-                                                                 std::function<bool()> wanted) {
-  using Answer = core::Result<typename Request::Reply>;
+// `wanted` says whether the answer is still of use; when it is not, returns the last error. `call`
+// is made anew for each try.
+template <class Reply>
+async::task<core::Result<Reply>> call_patiently(
+    async::Timers* timers,
+    Scorer* scorer,
+    std::function<async::task<core::Result<Reply>>()> call,
+    std::function<bool()> wanted) {
+  using Answer = core::Result<Reply>;
   core::Duration pause = scorer->patience().pause_min;
   std::optional<core::TimePoint> first_failure;
   std::optional<Scorer::Waiter> waiter;
@@ -38,8 +39,7 @@ async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext con
     std::optional<Answer> answer;
     {
       const core::AtExit leave([scorer] { scorer->gate().leave(); });
-      Request copy = request;
-      auto got = co_await ask(context, peer, std::move(copy));
+      auto got = co_await call();
       answer.emplace(std::move(got));
     }
     if (*answer || !passing(answer->error().code)) {
@@ -47,7 +47,7 @@ async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext con
       co_return std::move(*answer);
     }
     if (answer->error().code != core::ErrorCode::kOverloaded) {
-      const core::TimePoint now = context.timers->now();
+      const core::TimePoint now = timers->now();
       if (!first_failure) first_failure = now;
       if (!waiter) waiter.emplace(*scorer);
       scorer->failed(answer->error());
@@ -63,4 +63,4 @@ async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext con
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

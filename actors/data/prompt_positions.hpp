@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 class PromptPositions {
  public:
@@ -34,7 +34,7 @@ class PromptPositions {
 
   // The lowest that is free.
   std::uint64_t next() const noexcept { return next_; }
-  // Those in use that are higher.
+  // The positions in use above `next`.
   const std::set<std::uint64_t>& ahead() const noexcept { return ahead_; }
   bool is_used(std::uint64_t position) const {
     return position < next_ || ahead_.contains(position);
@@ -64,4 +64,4 @@ class PromptPositions {
   std::set<std::uint64_t> ahead_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

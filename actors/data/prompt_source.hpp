@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct Prompt {
   std::uint64_t row = 0;  // index in the dataset
@@ -30,4 +30,4 @@ class PromptSource {
   virtual core::Result<Prompt> at(std::uint64_t position) = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 class RareNote {
  public:
@@ -37,4 +37,4 @@ class RareNote {
   std::uint64_t left_out_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

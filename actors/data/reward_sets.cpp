@@ -1,13 +1,13 @@
 #include "actors/data/reward_sets.hpp"
 
-#include "actors/limits.hpp"
-#include "actors/protocol/reward_formula.hpp"
+#include "actors/data/limits.hpp"
 #include "runtime/core/check.hpp"
 
 #include <cmath>
 #include <set>
+#include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 core::Result<void> check_members(const SetRewards& request, bool may_be_empty) {
@@ -27,11 +27,21 @@ core::Result<void> check_members(const SetRewards& request, bool may_be_empty) {
   for (const std::string& name : request.lost) {
     if (names.contains(name)) return refuse("holds reward " + name + ", which is lost");
   }
-  TROUPE_TRY_ASSIGN(formula, RewardFormula::parse(request.formula));
+  TROUPE_TRY_ASSIGN(formula, formula::RewardFormula::parse(request.formula));
   return formula.check(request.members);
 }
 
 }  // namespace
+
+RewardSet::RewardSet(std::uint64_t number_,
+                     std::uint64_t from_update_,
+                     std::vector<RewardMember> members_,
+                     std::string formula_)
+    : number(number_),
+      from_update(from_update_),
+      members(std::move(members_)),
+      formula(std::move(formula_)),
+      parsed(formula::RewardFormula::parse(formula)) {}
 
 std::optional<std::size_t> RewardSet::member(const std::string& name) const {
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -43,16 +53,15 @@ std::optional<std::size_t> RewardSet::member(const std::string& name) const {
 RewardSets::RewardSets(std::vector<RewardMember> first,
                        std::string formula,
                        const std::vector<HeldOutRewards>& held_out)
-    : first_(
-          std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first), std::move(formula)})),
+    : first_(std::make_shared<const RewardSet>(0, 0, std::move(first), std::move(formula))),
       sets_{{first_, false}} {
   std::uint64_t end = 0;
   for (const HeldOutRewards& one : held_out) {
     end += one.prompts;
     const std::uint64_t number = kHeldOut_first + held_out_.size();
     held_out_.emplace_back(end, one.members.empty() ? first_
-                                                    : std::make_shared<const RewardSet>(RewardSet{
-                                                          number, 0, one.members, one.formula}));
+                                                    : std::make_shared<const RewardSet>(
+                                                          number, 0, one.members, one.formula));
   }
 }
 
@@ -137,4 +146,4 @@ void RewardSets::forget_before(std::uint64_t update) {
   sets_.erase(sets_.begin(), sets_.begin() + static_cast<std::ptrdiff_t>(in_force(update)));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -4,6 +4,7 @@
 // Bounds: the changes since the oldest open update, and kRewardMembers_max rewards per set.
 #pragma once
 
+#include "actors/formula/reward_formula.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 
@@ -14,17 +15,27 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct RewardSet {
+  // `formula`: of the members' scores; "": their weighted sum.
+  RewardSet(std::uint64_t number_,
+            std::uint64_t from_update_,
+            std::vector<RewardMember> members_,
+            std::string formula_ = "");
+
   std::uint64_t number = 0;
   std::uint64_t from_update = 0;
   std::vector<RewardMember> members;
-  std::string formula{};  // of their scores (reward_formula.hpp); "": their weighted sum
+  std::string formula;
+  core::Result<formula::RewardFormula> parsed;  // the formula; an error: no sample has a score
 
   // Index of the reward in `members`; none when it is not in the set.
   std::optional<std::size_t> member(const std::string& name) const;
-  friend bool operator==(const RewardSet&, const RewardSet&) = default;
+  friend bool operator==(const RewardSet& a, const RewardSet& b) {
+    return a.number == b.number && a.from_update == b.from_update && a.members == b.members &&
+           a.formula == b.formula;
+  }
 };
 
 using RewardSetPtr = std::shared_ptr<const RewardSet>;
@@ -90,4 +101,4 @@ class RewardSets {
   std::vector<Entry> sets_;  // by number; never empty, and the last is not retired
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -1,6 +1,6 @@
 #include "actors/data/sample_extras.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using nlohmann::ordered_json;
@@ -32,11 +32,11 @@ void SampleExtras::add(std::string_view reward, const std::string& object) {
   if (!values.is_object()) return;
   for (const auto& [key, value] : values.items()) {
     if (value.is_structured() || value.is_null()) continue;
-    if (extras_.size() >= limits::kRewardExtras_max) return;
+    if (extras_.size() >= actors::limits::kRewardExtras_max) return;
     std::string name = has(key) ? std::string(reward) + "." + key : key;
     if (has(name)) continue;
     extras_.push_back({std::move(name), metric_of(value), parse::written_text(value)});
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -1,4 +1,4 @@
-// The values that rewards report for a sample beside its score, by name. Numbers go into the
+// The values that rewards report for a sample besides its score, by name. Numbers go into the
 // metrics, all values into the rollouts. A plain value; the ticket book has one per sample.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct SampleExtra {
   std::string name;
@@ -29,4 +29,4 @@ class SampleExtras {
   std::vector<SampleExtra> extras_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -1,14 +1,13 @@
 #include "actors/data/sample_scores.hpp"
 
 #include "actors/data/step_places.hpp"
-#include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/moments.hpp"
 #include "runtime/experience/episodes.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 // Whether one of the scores differs from another by more than rounding, as a share of the largest.
@@ -20,7 +19,9 @@ bool differ(const std::vector<double>& scores) {
 }
 
 // Whether the member's scores of steps count one by one, in place of its score of the sample.
-bool counts_steps(const RewardFormula& formula, const RewardMember& member, bool has_steps) {
+bool counts_steps(const formula::RewardFormula& formula,
+                  const RewardMember& member,
+                  bool has_steps) {
   return has_steps && !formula.names().contains(member.name);
 }
 
@@ -29,8 +30,9 @@ bool is_feedback(const RewardMember& member) {
 }
 
 // The members as the formula sees them: one whose steps count adds nothing to a sample's score,
-// though it needs one. Feedback adds what came beside that of the turns.
-std::vector<RewardMember> weighed_members(const RewardFormula& formula, const BookGroup& group) {
+// though it needs one. Feedback adds what came besides that of the turns.
+std::vector<RewardMember> weighed_members(const formula::RewardFormula& formula,
+                                          const BookGroup& group) {
   std::vector<RewardMember> members = group.rewards->members;
   for (std::size_t m = 0; m < members.size(); ++m) {
     const bool has_steps =
@@ -44,9 +46,10 @@ std::vector<RewardMember> weighed_members(const RewardFormula& formula, const Bo
 
 // The scores of a sample as the formula sees them: of feedback whose turns count one by one, what
 // came with the episode as a whole.
-std::vector<std::optional<double>> components_of(const core::Result<RewardFormula>& formula,
-                                                 const BookGroup& group,
-                                                 std::size_t sample) {
+std::vector<std::optional<double>> components_of(
+    const core::Result<formula::RewardFormula>& formula,
+    const BookGroup& group,
+    std::size_t sample) {
   auto components = group.scores[sample].components;
   const auto& members = group.rewards->members;
   for (std::size_t m = 0; formula && m < members.size(); ++m) {
@@ -58,7 +61,7 @@ std::vector<std::optional<double>> components_of(const core::Result<RewardFormul
 
 // The score by the formula of the set; none, with the cause, when a component that it needs is
 // missing.
-std::optional<double> combined(const core::Result<RewardFormula>& formula,
+std::optional<double> combined(const core::Result<formula::RewardFormula>& formula,
                                SampleScores& scores,
                                const std::vector<std::optional<double>>& components,
                                const std::vector<RewardMember>& members,
@@ -71,7 +74,7 @@ std::optional<double> combined(const core::Result<RewardFormula>& formula,
 }
 
 // The rewards of a sample's steps: those of all members whose steps count, by their weights.
-std::vector<experience::StepReward> steps_of(const RewardFormula& formula,
+std::vector<experience::StepReward> steps_of(const formula::RewardFormula& formula,
                                              const SampleScores& scores,
                                              const RewardSet& set) {
   std::vector<double> weights;
@@ -83,7 +86,7 @@ std::vector<experience::StepReward> steps_of(const RewardFormula& formula,
 }
 
 void combine(BookGroup& group) {
-  const auto formula = RewardFormula::parse(group.rewards->formula);
+  const core::Result<formula::RewardFormula>& formula = group.rewards->parsed;
   const auto members = formula ? weighed_members(*formula, group)
                                : std::vector<RewardMember>(group.rewards->members);
   for (std::size_t i = 0; i < group.samples.size(); ++i) {
@@ -186,4 +189,4 @@ bool fit_samples(const std::vector<std::vector<experience::StepReward>>& steps,
                     });
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -7,12 +7,12 @@
 
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // Adds what one member of the set gave. When every member has answered, all samples get their
 // score, and those without one are listed. A member that scores steps and that the set's formula
 // does not name adds them to the samples' steps, by its weight, in place of its score (their sum);
-// feedback adds that of its turns so, beside that of the episode.
+// feedback adds that of its turns so, besides that of the episode.
 void add_scores(BookGroup& group, const GroupScored& given);
 
 // The episodes whose samples all have a score: their number, and the mean of what they are worth,
@@ -38,4 +38,4 @@ GroupScored feedback_scores(const BookGroup& group, std::size_t member);
 bool fit_samples(const std::vector<std::vector<experience::StepReward>>& steps,
                  const std::vector<experience::Trajectory>& samples);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -1,18 +1,17 @@
 #include "actors/data/scorer.hpp"
 
+#include "actors/data/limits.hpp"
 #include "runtime/core/foreign_text.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 std::string rounded_seconds(core::Duration span) {
   const double seconds = std::chrono::duration<double>(span).count();
-  char text[32];
-  std::snprintf(text, sizeof text, seconds < 10 ? "%.1f s" : "%.0f s", seconds);
-  return text;
+  return core::printed("%.*f s", seconds < 10 ? 1 : 0, seconds);
 }
 
 }  // namespace
@@ -45,6 +44,7 @@ void Scorer::failed(const core::Error& error) {
   const core::TimePoint now = timers_.now();
   if (!since_) since_ = now;
   cause_ = error.message;
+  reads.reset();
   // Reports a scorer that comes and goes all the time only once every kNotesEvery.
   if (!said_ && (!told_ || now - *told_ >= limits::kNotesEvery)) {
     said_ = true;
@@ -86,4 +86,4 @@ void Scorer::leave() {
   said_ = false;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

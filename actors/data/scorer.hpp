@@ -1,5 +1,5 @@
 // The data role's record of one scorer (a reward or the reference model): how many calls are in
-// flight, whether and since when it is away, which columns of a row it reads. Owned by the data
+// flight, whether and since when it is away, what of a row it reads. Owned by the data
 // role, on its strand.
 //
 // A scorer is away while its role is lost, or its source refuses or is too busy; a full inbox
@@ -7,8 +7,9 @@
 // when a scorer goes away (at most once every kNotesEvery) and when it is back.
 #pragma once
 
-#include "actors/limits.hpp"
+#include "actors/data/limits.hpp"
 #include "actors/protocol/call_gate.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/reward_group.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/async/task.hpp"
@@ -19,12 +20,12 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 struct Patience {
-  core::Duration pause_min = limits::kScorerPause_min;
-  core::Duration pause_max = limits::kScorerPause_max;
-  core::Duration away_max = limits::kRewardWait;  // --reward.away_s
+  core::Duration pause_min = actors::limits::kScorerPause_min;
+  core::Duration pause_max = actors::limits::kScorerPause_max;
+  core::Duration away_max = actors::limits::kRewardWait;  // --reward.away_s
 };
 
 using Note = std::function<void(const std::string&)>;
@@ -43,7 +44,7 @@ class Scorer {
   Scorer& operator=(const Scorer&) = delete;
 
   // Lives while a failed call is being repeated. The time away counts only while a Waiter lives:
-  // without calls nobody knows whether the scorer is there.
+  // without calls it is unknown whether the scorer is there.
   class Waiter {
    public:
     explicit Waiter(Scorer& scorer) : scorer_(scorer) { ++scorer_.waiters_; }
@@ -70,7 +71,11 @@ class Scorer {
   CallGate& gate() noexcept { return gate_; }
   const Patience& patience() const noexcept { return patience_; }
 
-  RewardReads reads;          // what a reward reads, as far as it has said so
+  // What a reward reads, as it said when it was introduced: for which set, and one group at a time.
+  // Nothing while it has not been, or has failed since, and may be another.
+  std::optional<RewardReads> reads;
+  std::uint64_t introduced_for = 0;
+  CallGate introduction{1};
   std::uint64_t retries = 0;  // calls that were repeated
 
  private:
@@ -86,8 +91,8 @@ class Scorer {
   std::size_t waiters_ = 0;
   std::optional<core::TimePoint> since_;  // the first failure after the last answer
   std::optional<core::TimePoint> told_;   // when the user was last told that it is away
-  bool said_ = false;                     // the user was told of the present time away
+  bool said_ = false;                     // the user was told of this absence
   std::string cause_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 std::vector<experience::StepReward> list_of(const std::map<std::uint32_t, double>& by_token) {
@@ -39,4 +39,4 @@ std::vector<experience::StepReward> weighed_steps(
   return list_of(by_token);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

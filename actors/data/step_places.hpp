@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // Each step's score at the token that completes the step's text: the first after which the text is
 // as long as `end`, or the last token. `ends`: for each token, the bytes of text that it and those
@@ -21,4 +21,4 @@ std::vector<experience::StepReward> at_tokens(std::span<const StepScore> steps,
 std::vector<experience::StepReward> weighed_steps(
     std::span<const std::vector<experience::StepReward>> lists, std::span<const double> weights);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

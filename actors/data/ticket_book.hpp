@@ -11,7 +11,8 @@
 #pragma once
 
 #include "actors/data/book_events.hpp"
-#include "actors/data/book_group.hpp"
+#include "actors/data/book_groups.hpp"
+#include "actors/data/group_filter.hpp"
 #include "actors/data/prompt_positions.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "runtime/core/result.hpp"
@@ -19,13 +20,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 // Counts since the book was made; never reset.
 struct BookCounts {
@@ -38,7 +38,7 @@ struct BookCounts {
   std::uint64_t failed_groups() const;
 };
 
-class TicketBook {
+class TicketBook : public BookGroups {
  public:
   // `samples`: size of a group; `needed`: a group is ready only with their log-probs. `filter`: a
   // group that it does not keep fails as filtered.
@@ -46,6 +46,8 @@ class TicketBook {
              FrozenModels needed,
              std::optional<GroupFilter> filter = std::nullopt)
       : samples_(samples), needed_(needed), filter_(filter) {}
+  // A book without groups that is like this one.
+  TicketBook empty() const { return {samples_, needed_, filter_}; }
 
   struct Order {
     std::uint64_t update = 0;
@@ -53,9 +55,8 @@ class TicketBook {
     std::int32_t samples = 0;  // 0: the book's group size
     core::Version version_min = 0;
   };
-  // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order.
-  // For an update that is open it gives the current tickets (a repeated request).
-  // Each slot's group gets the set that `rewards` gives for it.
+  // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order,
+  // sets from `rewards`. An update that is open has its current tickets (a repeated request).
   using SetOfSlot = std::function<RewardSetPtr(std::uint32_t slot)>;
   std::vector<experience::Ticket> issue(const Order& order, const SetOfSlot& rewards);
   std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards) {
@@ -83,14 +84,8 @@ class TicketBook {
   // for each sample the scores of its steps at their tokens; a member that gives them, and that the
   // formula does not name, adds them to the sample's steps by its weight in place of its score.
   // False: the group does not wait for this member.
-  bool put_scores(const experience::Ticket& ticket,
-                  std::size_t member,
-                  const std::vector<std::optional<double>>& scores,
-                  const std::vector<std::string>& causes,
-                  const std::vector<std::string>& extras = {},
-                  const std::string& row = {},
-                  const std::vector<std::vector<experience::StepReward>>& steps = {});
-  // One list per sample, one log-prob per token. False: they do not fit, or nobody waits for them.
+  bool put_scores(GroupScored given);
+  // One list per sample, one log-prob per token. False: they do not fit, or are not wanted.
   bool put_logprobs(FrozenModel by,
                     const experience::Ticket& ticket,
                     std::vector<std::vector<float>> logprobs);
@@ -99,17 +94,6 @@ class TicketBook {
 
   // The reward is lost: fails the groups that still wait for it and have a set older than `set`.
   void lose(const std::string& reward, std::uint64_t set);
-  // True while an open group needs a score of this reward.
-  bool waits_for(const std::string& reward) const;
-  // True while the group waits for this member's scores.
-  bool waits_for(const experience::Ticket& ticket, std::size_t member) const;
-
-  const BookGroup* find(const experience::Ticket& ticket) const;
-  std::vector<const BookGroup*> groups_of(std::uint64_t update) const;  // by slot
-  std::vector<const BookGroup*> groups() const;                         // by update and slot
-  bool any_failed(std::uint64_t update) const;
-  bool ready(std::uint64_t update) const;    // every group ready, and there is one
-  bool settled(std::uint64_t update) const;  // every group ready or failed, and there is one
 
   // Forgets the update's groups; does nothing the second time. Error: kInvalidArgument unless every
   // group is ready or, with `partly`, has failed.
@@ -123,13 +107,17 @@ class TicketBook {
 
   // Whoever keeps a log hears of each event, after `listener` is set; it outlives the book.
   void when_changed(BookListener* listener) { listener_ = listener; }
-  // The set of that number; null: unknown, and what needs it is left out.
+  // The set of that number; null: unknown, so records that need it are left out.
   using SetOf = std::function<RewardSetPtr(std::uint64_t number)>;
   // Opens the tickets of an earlier life, in state issued.
   void reopen(const std::vector<TicketIssued>& issued, const SetOf& set_of);
   // Makes the update's groups what these events of an earlier life made them. The listener, who has
   // them, does not hear of them.
   void replay(std::uint64_t update, std::vector<BookEvent> events, const SetOf& set_of);
+
+  // What is broken, or "": a group has what its state says, and has left the book once its update
+  // is committed.
+  std::string check_invariants() const;
 
   const PromptPositions& prompts() const noexcept { return prompts_; }
   // The next ticket takes the first prompt again.
@@ -138,22 +126,12 @@ class TicketBook {
   void begin_prompts_at(std::uint64_t position) {
     if (position > prompts_.next()) prompts_ = PromptPositions(position, prompts_.ahead());
   }
-  // One more than the newest update that had tickets.
-  std::uint64_t next_update() const noexcept { return next_update_; }
-  std::uint64_t oldest_update() const noexcept;  // of the open ones; next_update() without any
   const BookCounts& counts() const noexcept { return counts_; }
-  std::size_t open_groups() const noexcept { return groups_.size(); }
 
  private:
-  using Slot = std::pair<std::uint64_t, std::uint32_t>;
-  BookGroup* current(const experience::Ticket& ticket);
-  bool drop_delivery(const experience::Ticket& ticket);
-  core::Result<void> check_delivery(const BookGroup& group,
-                                    const std::vector<experience::Trajectory>& samples,
-                                    bool cut);
   void settle(BookGroup& group);
   void fail_group(BookGroup& group, FailureKind kind, std::string cause);
-  void place(const TicketIssued& issued, const RewardSetPtr& rewards);
+  void place(const TicketIssued& issued, const SetOf& set_of);
   void apply(BookEvent event, const SetOf& set_of);
   void tell(const BookEvent& event) {
     if (listener_ != nullptr) listener_->on_event(event);
@@ -166,11 +144,9 @@ class TicketBook {
   FrozenModels needed_;
   std::optional<GroupFilter> filter_;
   PromptPositions prompts_;
-  std::uint64_t next_update_ = 0;
   BookCounts counts_;
-  std::map<Slot, BookGroup> groups_;
   std::set<std::uint64_t> committed_;  // the newest kCommitted_max
   BookListener* listener_ = nullptr;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

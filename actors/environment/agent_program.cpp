@@ -10,10 +10,9 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
-using core::ErrorCode;
 using Json = nlohmann::json;
 
 // At least this long before the deadline a program is ended, so that its end is known by then.
@@ -50,7 +49,7 @@ class AgentProgramOfWorker final : public AgentProgram {
  public:
   AgentProgramOfWorker(AgentProgramOptions options,
                        std::vector<std::string> command,
-                       std::unique_ptr<WorkerProcess> first)
+                       std::unique_ptr<reward::WorkerProcess> first)
       : options_(std::move(options)),
         first_(std::move(first)),
         printed_(name(), options_.say),
@@ -89,7 +88,8 @@ class AgentProgramOfWorker final : public AgentProgram {
     return {{"programs", static_cast<double>(running_)},
             {"run", static_cast<double>(run_)},
             {"failed", static_cast<double>(failed_)},
-            {"starts", static_cast<double>(slots_.starts())}};
+            {"starts", static_cast<double>(slots_.starts())},
+            {"restart_pause_s", slots_.longest_pause_s()}};
   }
 
  private:
@@ -102,25 +102,26 @@ class AgentProgramOfWorker final : public AgentProgram {
   };
   // Ends the program with the coroutine that waits for it; one that has ended is not known there.
   struct Killer {
-    Killer(std::shared_ptr<PythonWorker> worker, std::uint64_t id)
+    Killer(std::shared_ptr<reward::PythonWorker> worker, std::uint64_t id)
         : worker_(std::move(worker)), id_(id) {}
     Killer(const Killer&) = delete;
     Killer& operator=(const Killer&) = delete;
     ~Killer() {
       if (worker_->alive()) worker_->tell(as_line({{"kill", id_}}));
     }
-    const std::shared_ptr<PythonWorker> worker_;
+    const std::shared_ptr<reward::PythonWorker> worker_;
     const std::uint64_t id_;
   };
 
-  WorkerSlots::Options slots_of(std::vector<std::string> command) {
-    WorkerSlots::Options slots;
+  reward::WorkerSlots::Options slots_of(std::vector<std::string> command) {
+    reward::WorkerSlots::Options slots;
     slots.name = "worker of agent programs";
     slots.where = name();
     slots.command = std::move(command);
     slots.pause_min = limits::kEnvironmentPause_min;
     slots.pause_max = limits::kEnvironmentPause_max;
-    slots.prints = WorkerProcess::Prints::kTaken;
+    slots.pause_forget = limits::kEnvironmentPause_forget;
+    slots.prints = reward::WorkerProcess::Prints::kTaken;
     slots.greeted = read_agent_greeting;
     slots.changed = [this] {
       if (notifier_) notifier_->notify_all();
@@ -132,11 +133,13 @@ class AgentProgramOfWorker final : public AgentProgram {
     return slots;
   }
 
-  async::task<core::Result<std::shared_ptr<PythonWorker>>> a_worker(async::Deadline deadline) {
+  async::task<core::Result<std::shared_ptr<reward::PythonWorker>>> a_worker(
+      async::Deadline deadline) {
     const std::uint64_t failed_before = slots_.failed_starts();
     for (;;) {
       slots_.fill();
-      if (auto worker = slots_.least([](const PythonWorker&) { return true; })) co_return worker;
+      if (auto worker = slots_.least([](const reward::PythonWorker&) { return true; }))
+        co_return worker;
       if (slots_.failed_starts() > failed_before) {
         co_return core::fail(ErrorCode::kPeerLost, slots_.start_error());
       }
@@ -210,17 +213,16 @@ class AgentProgramOfWorker final : public AgentProgram {
     }
     const std::string ended = status != reply.end() ? status->dump() : "none";
     const std::string program = text_of(reply, "program");
-    return core::fail(ErrorCode::kData,
-                      name() + " ended with status " + ended +
-                          (program.empty() ? "" : " (run by " + program + ")") +
-                          (errors.empty() ? "" : ":" + core::foreign(errors)));
+    return core::fail(ErrorCode::kData, name() + " ended with status " + ended +
+                                            (program.empty() ? "" : " (run by " + program + ")") +
+                                            (errors.empty() ? "" : ":" + core::foreign(errors)));
   }
 
   const AgentProgramOptions options_;
   RoleContext context_;
-  std::unique_ptr<WorkerProcess> first_;  // until `begin`
+  std::unique_ptr<reward::WorkerProcess> first_;  // until `begin`
   PrintedLines printed_;
-  WorkerSlots slots_;
+  reward::WorkerSlots slots_;
   std::optional<async::Notifier> notifier_;
   std::size_t running_ = 0;
   std::uint64_t next_id_ = 0, run_ = 0, failed_ = 0;
@@ -245,16 +247,16 @@ core::Result<std::unique_ptr<AgentProgram>> make_agent_program(AgentProgramOptio
                          {"task_bytes", limits::kAgentTask_bytes_max}};
   const std::vector<std::string> command = {"python3", "-c", kAgentWorkerSource, as_line(settings),
                                             "3"};
-  auto process = std::make_unique<WorkerProcess>("worker of agent programs");
-  if (auto started = process->start(command, WorkerProcess::Prints::kTaken); !started) {
+  auto process = std::make_unique<reward::WorkerProcess>("worker of agent programs");
+  if (auto started = process->start(command, reward::WorkerProcess::Prints::kTaken); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }
-  auto line = process->read_line(kWorkerStart);
+  auto line = process->read_line(reward::kWorkerStart);
   if (!line) {
     return core::fail(ErrorCode::kConfig, line.error().within(agent_name(options.command)).message);
   }
-  TROUPE_TRY(read_agent_greeting(first_words(*line)));
+  TROUPE_TRY(read_agent_greeting(reward::first_words(*line)));
   return {std::make_unique<AgentProgramOfWorker>(std::move(options), command, std::move(process))};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 struct AgentProgramOptions {
   std::string command;           // words as a shell splits them; no shell runs it
@@ -66,4 +66,4 @@ class AgentProgram {
 // for up to 60 s. Errors: kConfig, with the remedy.
 core::Result<std::unique_ptr<AgentProgram>> make_agent_program(AgentProgramOptions options);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

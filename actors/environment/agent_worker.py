@@ -9,11 +9,10 @@ Reads one JSON request a line from standard input and writes one JSON reply a li
 A confined program (confinement.py) has a loopback of its own, without a way out but one: a listening socket
 on 127.0.0.1 whose other side is this process, which carries its connections to the run's server. The
 socket is made in the program's namespace and handed out before the program begins. Not confined, a
-program has a keeper beside it, which ends all that it started when it or this process is gone.
+program has a keeper next to it, which ends all that it started when it or this process is gone.
 """
 import array
 import asyncio
-import atexit
 import fcntl
 import functools
 import shlex
@@ -90,20 +89,34 @@ def locked_folder(path):
     return None
 
 
-def place_of_folders():
-    """A private folder for those of programs, and the descriptor of its lock. Those of workers that are dead,
-    which could not remove theirs, are removed."""
-    base = tempfile.gettempdir()
-    for name in os.listdir(base):
-        path = os.path.join(base, name)
-        if name.startswith(FOLDER_PREFIX) and (descriptor := locked_folder(path)) is not None:
-            shutil.rmtree(path, ignore_errors=True)
-            os.close(descriptor)
-    while True:  # another worker may take it for a dead one's before it is locked
-        path = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
-        if (descriptor := locked_folder(path)) is not None:
-            atexit.register(shutil.rmtree, path, ignore_errors=True)
-            return path, descriptor
+class Folders:
+    """Those of programs, in a private folder that is there and locked while one of them runs. Those of workers that
+    were killed, which could not remove theirs, are removed at the start."""
+
+    def __init__(self):
+        self.used, self.place, self.lock = 0, None, None
+        base = tempfile.gettempdir()
+        for name in os.listdir(base):
+            path = os.path.join(base, name)
+            if name.startswith(FOLDER_PREFIX) and (descriptor := locked_folder(path)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(descriptor)
+
+    def make(self):
+        while self.lock is None:  # another worker may take it for a dead one's before it is locked
+            self.place = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
+            self.lock = locked_folder(self.place)
+        folder = tempfile.mkdtemp(dir=self.place)
+        self.used += 1
+        return folder
+
+    def remove(self, folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        self.used -= 1
+        if self.used == 0:
+            shutil.rmtree(self.place, ignore_errors=True)
+            os.close(self.lock)
+            self.lock = None
 
 
 class Ring:
@@ -149,7 +162,7 @@ class Agent(Confinement):
                                          + install_paths(self.program) + settings["readable"])
         else:
             self.memory, self.user = settings["memory_mb"] << 20, (os.geteuid(), os.getegid())
-            self.place, self.lock = place_of_folders()
+            self.folders = Folders()
 
     def with_paths(self, more):
         kept = list(self.paths)
@@ -322,11 +335,11 @@ class Run:
     async def go(self):
         loop = asyncio.get_running_loop()
         hold = None
-        if not self.agent.confined:
-            hold, self.held = os.pipe()
-            self.run.update(hold=hold, folder=tempfile.mkdtemp(dir=self.agent.place))
-        self.agent.place_texts(self.run)
         try:
+            if not self.agent.confined:
+                hold, self.held = os.pipe()
+                self.run.update(hold=hold, folder=self.agent.folders.make())
+            self.agent.place_texts(self.run)
             if not self.agent.confined:
                 write_texts(self.run["files"])
             self.child, out, err, told = self.agent.start(self.run, self.number)
@@ -372,7 +385,7 @@ class Run:
             os.close(self.held)
             self.held = None
         if "folder" in self.run:
-            shutil.rmtree(self.run["folder"], ignore_errors=True)
+            self.agent.folders.remove(self.run.pop("folder"))
         if self.server is not None:
             self.server.close()
         for link in list(self.links):

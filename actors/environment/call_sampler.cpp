@@ -6,7 +6,7 @@
 #include "runtime/core/rng.hpp"
 #include "runtime/engine/token_guide.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
 // FNV-1a.
@@ -79,4 +79,4 @@ async::task<void> CallSampler::answer(std::shared_ptr<CallSampler> self,
   async::post(asked->executor, [listener = asked->listener, held] { listener(std::move(*held)); });
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

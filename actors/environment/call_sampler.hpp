@@ -1,6 +1,6 @@
 // Answers the calls of one session by the generators of a run: asks the controller, on the strand
-// of the environment role, and passes what was drawn to the listener. How to sample is the run's
-// affair: temperature and truncation are its own, whatever a request says, since the policy learns
+// of the environment role, and passes what was drawn to the listener. Sampling follows the
+// run's temperature and truncation, whatever a request says, since the policy learns
 // from what was drawn. A call's seed follows from the episode and the prompt, so that a program
 // that asks the same in another order gets the same. Any thread. Bound: one call for each sample
 // asked for.
@@ -14,7 +14,7 @@
 #include <map>
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 class CallSampler final : public dialects::Sampler,
                           public std::enable_shared_from_this<CallSampler> {
@@ -47,11 +47,11 @@ class CallSampler final : public dialects::Sampler,
   const RoleContext context_;
   const EpisodeOrder order_;
   std::atomic<std::uint64_t> next_{1};
-  std::atomic<core::Version> version_{0};  // that drew the newest answer
+  std::atomic<core::Version> version_{0};  // of the weights that drew the newest answer
   std::atomic<bool> closed_{false};
   // On the role's strand.
   std::uint64_t calls_ = 0;
   std::map<std::uint64_t, std::uint64_t> asked_;  // how often, by the digest of a prompt
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 // The start of an episode: all episodes of a group start from the same one.
 struct EpisodeStart {
@@ -55,8 +55,8 @@ class Episode {
  public:
   virtual ~Episode() = default;
   // Errors: kData (the environment raised an error) and kDeadline (it did not answer in time) cost
-  // this episode. kInterrupted: what ran it was ended because of another episode; it is to be run
-  // again. kClosed: what ran it ended, and this episode may be the cause; it is to be run again
+  // this episode. kInterrupted: its worker was ended because of another episode; it is to be run
+  // again. kClosed: its worker ended, and this episode may be the cause; it is to be run again
   // with one more of EpisodeStart::losses. After an error the episode is over.
   virtual async::task<core::Result<EnvironmentTurn>> step(PolicyTurn turn,
                                                           async::Deadline deadline) = 0;
@@ -71,7 +71,7 @@ class Episode {
 
 struct OpenedEpisode {
   std::unique_ptr<Episode> episode;
-  // What stands in the place of the row's prompt. Without text and messages the row's own prompt is
+  // What replaces the row's prompt. Without text and messages the row's own prompt is
   // what the policy sees.
   EnvironmentTurn opening;
 };
@@ -93,4 +93,4 @@ class Environment {
   virtual wire::Amounts amounts() const { return {}; }
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

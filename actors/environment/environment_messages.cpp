@@ -1,15 +1,15 @@
 #include "actors/environment/environment_messages.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "runtime/core/foreign_text.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
-using core::ErrorCode;
 using Json = nlohmann::json;
 
 std::string one_line(const Json& value) {
@@ -61,11 +61,12 @@ core::Result<std::string> extras_of_turn(const Json& said) {
     if (!parse::number_in(one)) return wrong("extras", "an object of numbers");
   }
   std::string text = one_line(value);
-  if (value.size() > limits::kRewardExtras_max || text.size() > limits::kRewardExtra_bytes_max) {
+  if (value.size() > actors::limits::kRewardExtras_max ||
+      text.size() > reward::limits::kRewardExtra_bytes_max) {
     return core::fail(ErrorCode::kData,
-                      "`extras` has more than " + std::to_string(limits::kRewardExtras_max) +
-                          " numbers or " + std::to_string(limits::kRewardExtra_bytes_max) +
-                          " bytes",
+                      "`extras` has more than " +
+                          std::to_string(actors::limits::kRewardExtras_max) + " numbers or " +
+                          std::to_string(reward::limits::kRewardExtra_bytes_max) + " bytes",
                       "report fewer");
   }
   return text;
@@ -142,4 +143,4 @@ Json tool_calls_of(const PolicyTurn& turn) {
   return calls;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 std::string open_request(std::uint64_t id, std::uint64_t episode, const EpisodeStart& start);
 std::string step_request(std::uint64_t id, std::uint64_t episode, const PolicyTurn& turn);
@@ -30,4 +30,4 @@ core::Result<EnvironmentTurn> read_turn(const nlohmann::json& said);
 // The objects of an assistant message's "tool_calls"; empty when it has none, or is no JSON.
 nlohmann::json tool_calls_of(const PolicyTurn& turn);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

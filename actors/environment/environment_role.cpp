@@ -1,6 +1,6 @@
 #include "actors/environment/environment_role.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/environment/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/at_exit.hpp"
@@ -11,9 +11,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
-
-using core::ErrorCode;
+namespace troupe::actors::environment {
 
 namespace {
 
@@ -22,7 +20,7 @@ std::uint64_t restricted_tokens(const sessions::SessionTree& tree) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < tree.size(); ++i)
     count += static_cast<std::uint64_t>(std::ranges::count_if(
-        tree.at(i).drawn.log_kept_mass, [](float kept) { return kept < 0.0f; }));
+        tree.at(i).drawn.facts.log_kept_mass, [](float kept) { return kept < 0.0f; }));
   return count;
 }
 
@@ -31,30 +29,11 @@ std::uint64_t restricted_tokens(const sessions::SessionTree& tree) {
 EnvironmentRole::EnvironmentRole(RoleContext context, EnvironmentParts parts)
     : context_(std::move(context)),
       parts_(std::move(parts)),
-      sessions_(parts_.sessions),
-      visited_(std::make_shared<async::Notifier>(*context_.timers)),
+      sessions_(context_, parts_),
       free_(*context_.timers) {
   if (parts_.environment) parts_.environment->begin(context_);
   if (parts_.program) parts_.program->begin(context_);
-  if (!sessions_) {
-    sessions::SessionBounds bounds;
-    bounds.calls_max = static_cast<std::size_t>(parts_.settings.turns_max);
-    sessions_ = std::make_shared<EpisodeSessions>(
-        *context_.timers, bounds, [context = context_](const EpisodeOrder& order) {
-          return core::Result<std::shared_ptr<dialects::Sampler>>(
-              std::make_shared<CallSampler>(context, order));
-        });
-  }
-  const auto notify = [visited = std::weak_ptr(visited_)] {
-    if (const auto here = visited.lock()) here->notify_all();
-  };
-  sessions_->when_changed(
-      [strand = context_.scope->executor(), notify] { async::post(strand, notify); });
   context_.set_idle("no tickets");
-}
-
-EnvironmentRole::~EnvironmentRole() {
-  sessions_->when_changed(nullptr);
 }
 
 async::task<core::Result<Generated>> EnvironmentRole::on(Generate request) {
@@ -171,87 +150,9 @@ async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_once(EpisodeOrder ord
     *loss = run.loss();
     co_return end;
   }
-  auto running =
-      parts_.program ? run_program(std::move(order), loss) : run_session(std::move(order));
+  auto running = sessions_.run(std::move(order), loss);
   auto end = co_await std::move(running);
   co_return end;
-}
-
-core::Result<void> EnvironmentRole::serve_sessions() {
-  if (server_ || parts_.sessions) return {};
-  auto server = std::make_unique<SessionServer>(*sessions_, parts_.model, parts_.settings);
-  TROUPE_TRY(server->start(parts_.address));
-  server_ = std::move(server);
-  if (parts_.address && parts_.note) {
-    const std::string& file = parts_.address->key_file;
-    parts_.note("episodes wait for sessions: POST " + server_->address() + "/sessions opens one" +
-                (file.empty() ? "" : ", with the key in " + file));
-  }
-  return {};
-}
-
-async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder order, Loss* loss) {
-  TROUPE_CO_TRY(serve_sessions());
-  TROUPE_CO_TRY_ASSIGN(visit, sessions_->begin(order));
-  const core::AtExit over([this, visit] { sessions_->leave(*visit); });
-  const std::shared_ptr<sessions::Session> session = sessions_->session(*visit);
-  AgentTask task{server_->url(*session), sessions_->key(*visit), start_of(order)};
-  const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_limit);
-  auto running = parts_.program->run(std::move(task), deadline);
-  const auto outcome = co_await std::move(running);
-  if (!outcome) {
-    *loss = loss_of(outcome.error());
-    co_return outcome.failure();
-  }
-  session->end();
-  auto rewarding = see_end(visit);
-  co_await std::move(rewarding);
-  co_return end_of(*session, parts_.program->name());
-}
-
-async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_session(EpisodeOrder order) {
-  TROUPE_CO_TRY(serve_sessions());
-  const std::shared_ptr<EpisodeSessions::Visit> visit = sessions_->offer(std::move(order));
-  const core::AtExit over([this, visit] { sessions_->leave(*visit); });
-  while (!sessions_->session(*visit)) {
-    const bool woken = co_await visited_->wait(async::Deadline::none());
-    static_cast<void>(woken);
-  }
-  auto ending = see_end(visit);
-  co_await std::move(ending);
-  co_return end_of(*sessions_->session(*visit), "a session from outside");
-}
-
-// Waits until an episode's session is over.
-async::task<void> EnvironmentRole::see_end(std::shared_ptr<EpisodeSessions::Visit> visit) {
-  for (;;) {
-    const core::TimePoint now = context_.timers->now();
-    const VisitEnd end = visit_end(sessions_->state(*visit), parts_.settings, now);
-    if (end.over) co_return;
-    const bool woken = co_await visited_->wait(async::Deadline{end.look});
-    static_cast<void>(woken);
-  }
-}
-
-core::Result<EpisodeEnd> EnvironmentRole::end_of(const sessions::Session& session,
-                                                 const std::string& who) {
-  EpisodeEnd end;
-  end.tree = session.tree();
-  end.rewards = {session.score(), parts_.settings.reward_by_turn};
-  end.turns = end.tree.size();
-  end.forked_by_template = session.forked_by_template();
-  if (end.tree.leaves().empty()) {
-    return core::fail(ErrorCode::kData, who + " made no call of the model");
-  }
-  // What follows from it is the affair of the run's rewards.
-  const bool unrewarded = parts_.settings.needs_reward && !session.rewarded();
-  if (unrewarded && unrewarded_ == 0 && parts_.note) {
-    parts_.note(who +
-                " got no reward within session.reward_timeout_s of its last call, so it has no "
-                "feedback; a POST to /reward, in the place of /v1, gives it");
-  }
-  unrewarded_ += unrewarded ? 1 : 0;
-  return end;
 }
 
 void EnvironmentRole::count(const EpisodeEnd& end) {
@@ -260,14 +161,14 @@ void EnvironmentRole::count(const EpisodeEnd& end) {
   cut_by_limit_ += end.out_of_room ? 1 : 0;
   if (end.forked_by_template > 0 && forked_by_template_ == 0 && parts_.note) {
     parts_.note("the chat template of " + parts_.model->names.front() +
-                " writes the past of a dialogue otherwise than before, so that a turn begins a "
-                "fork; --session.history keep has it keep the tokens of the past");
+                " renders earlier turns differently than before, so that a turn begins a "
+                "fork; --session.history keep keeps the tokens of those turns");
   }
   forked_by_template_ += end.forked_by_template;
   const std::uint64_t restricted = restricted_tokens(end.tree);
   if (restricted > 0 && restricted_ == 0 && parts_.note) {
     parts_.note(
-        "an episode has tokens that a grammar, a forced call or truncation kept others from; the "
+        "an episode has tokens drawn under a grammar, a forced call or truncation; the "
         "policy's ratios are those of the full distribution, so learning is biased there "
         "(docs/agents.md, kept mass)");
   }
@@ -337,8 +238,8 @@ wire::Amounts EnvironmentRole::amounts() const {
           {"turns", static_cast<double>(turns_)},
           {"forked_by_template", static_cast<double>(forked_by_template_)},
           {"cut_by_limit", static_cast<double>(cut_by_limit_)},
-          {"unrewarded", static_cast<double>(unrewarded_)},
+          {"unrewarded", static_cast<double>(sessions_.unrewarded())},
           {"restricted_tokens", static_cast<double>(restricted_)}};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -11,9 +11,7 @@
 #pragma once
 
 #include "actors/environment/agent_program.hpp"
-#include "actors/environment/call_sampler.hpp"
-#include "actors/environment/episode_run.hpp"
-#include "actors/environment/session_server.hpp"
+#include "actors/environment/session_episodes.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/wire/role_report.hpp"
@@ -25,12 +23,12 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 struct EnvironmentParts {
   std::shared_ptr<const dialects::ServedModel> model;
   // One of the two: what answers the policy's turns, or a program that makes its own calls.
-  // Neither: programs from outside open sessions, at `address` or where the owner of `sessions`
+  // Neither: outside programs open sessions, at `address` or where the owner of `sessions`
   // serves them.
   std::unique_ptr<Environment> environment;
   std::unique_ptr<AgentProgram> program;
@@ -45,7 +43,6 @@ struct EnvironmentParts {
 class EnvironmentRole {
  public:
   EnvironmentRole(RoleContext context, EnvironmentParts parts);
-  ~EnvironmentRole();
 
   // A repeated request joins the groups that are under way. One that was delivered already is run
   // again from the same seed, and the data role drops it.
@@ -63,7 +60,7 @@ class EnvironmentRole {
     core::Version version_min = 0;
     std::shared_ptr<const EpisodeTask> task;
     std::vector<std::optional<EpisodeEnd>> ends;  // by episode
-    std::string cause;                            // why the last one that failed did
+    std::string cause;                            // why the last failed episode failed
     async::Scope* scope = nullptr;                // of its episodes, while they run
     bool cut = false;
     std::vector<std::shared_ptr<Waiter>> waiters;
@@ -77,28 +74,19 @@ class EnvironmentRole {
                                                   GroupPtr group);
   async::task<void> one(GroupPtr group, std::uint32_t index);
   async::task<core::Result<EpisodeEnd>> run_once(EpisodeOrder order, Loss* loss);
-  // Opens the server of sessions, once.
-  core::Result<void> serve_sessions();
-  async::task<core::Result<EpisodeEnd>> run_program(EpisodeOrder order, Loss* loss);
-  async::task<core::Result<EpisodeEnd>> run_session(EpisodeOrder order);
-  async::task<void> see_end(std::shared_ptr<EpisodeSessions::Visit> visit);
-  core::Result<EpisodeEnd> end_of(const sessions::Session& session, const std::string& who);
   async::task<core::Result<Generated>> deliver(experience::Ticket ticket, GroupPtr group);
   async::task<core::Result<Generated>> set_aside(experience::Ticket ticket, GroupPtr group);
   void count(const EpisodeEnd& end);
 
   RoleContext context_;
   EnvironmentParts parts_;
-  std::shared_ptr<EpisodeSessions> sessions_;
-  std::unique_ptr<SessionServer> server_;     // of sessions; made for the first
-  std::shared_ptr<async::Notifier> visited_;  // something came of a session
+  SessionEpisodes sessions_;
   std::map<experience::Ticket, GroupPtr> groups_;
   async::Notifier free_;  // an episode has ended
   std::size_t running_ = 0;
   std::uint64_t episodes_ = 0, failed_ = 0, again_ = 0, turns_ = 0, forked_by_template_ = 0,
                 cut_by_limit_ = 0;
-  std::uint64_t unrewarded_ = 0;  // episodes
-  std::uint64_t restricted_ = 0;  // drawn tokens that a grammar or truncation kept others from
+  std::uint64_t restricted_ = 0;  // tokens drawn under a grammar or truncation
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

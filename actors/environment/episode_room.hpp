@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <set>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 // The most episodes of its place that an episode runs among, itself included.
 inline std::size_t company_of(const EpisodeStart& start) {
@@ -39,4 +39,4 @@ inline Loss loss_of(const core::Error& error) {
   return error.code == core::ErrorCode::kClosed ? Loss::kPerhapsOwn : Loss::kNone;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

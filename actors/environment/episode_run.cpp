@@ -9,10 +9,9 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
-using core::ErrorCode;
 using OrderedJson = nlohmann::ordered_json;
 
 core::Error error_of(const dialects::ApiError& error) {
@@ -94,7 +93,7 @@ async::task<core::Result<void>> EpisodeRun::go_on() {
     take_in(*last, false);
   }
   if (end_.turns == 0) {
-    co_return core::fail(ErrorCode::kData, environment_.name() + " left the policy no turn");
+    co_return core::fail(ErrorCode::kData, environment_.name() + " gave the policy no turn");
   }
   co_return core::Result<void>();
 }
@@ -126,7 +125,7 @@ void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
 }
 
 void EpisodeRun::offer_tools(const std::string& tools) {
-  text::ChatInputs inputs = data::inputs_of_row(order_.task->columns);
+  text::ChatInputs inputs = troupe::data::inputs_of_row(order_.task->columns);
   own_tools_ = !tools.empty();
   request_.template_variables_json = std::move(inputs.variables_json);
   request_.tools_json = own_tools_ ? tools : std::move(inputs.tools_json);
@@ -243,4 +242,4 @@ core::Result<PolicyTurn> EpisodeRun::keep(Asked asked, Completed completed) {
   return turn;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 struct EpisodeSettings {
   std::int32_t turns_max = 16;     // of the policy
   std::int64_t tokens_max = 0;     // of a row, prompt included; 0: the model's context
   core::Duration turn_limit{};     // for one answer of the environment
-  core::Duration episode_limit{};  // for all of it
+  core::Duration episode_limit{};  // for a whole episode
   // For the reward of a program's session, since anything was last heard of it; needs_reward: it is
   // waited for.
   core::Duration reward_timeout{};
@@ -74,7 +74,7 @@ class EpisodeRun {
   Loss loss() const noexcept { return loss_; }
 
  private:
-  struct Asked {  // a call that is ready to be made
+  struct Asked {  // a call ready to be made
     sessions::CallPrompt prompt;
     std::int32_t room = 0;  // tokens that may be drawn
   };
@@ -87,7 +87,7 @@ class EpisodeRun {
   core::Result<void> check_tools_written() const;
   core::Result<PolicyTurn> keep(Asked asked, Completed completed);
   Complete request_of(const Asked& asked) const;
-  // Those of the environment, a JSON list, or else those of the row; and the row's variables.
+  // Offers the environment's tools, a JSON list, or else the row's; and the row's variables.
   void offer_tools(const std::string& tools);
   async::Deadline turn_deadline() const;
 
@@ -113,4 +113,4 @@ class EpisodeRun {
   Loss loss_ = Loss::kNone;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

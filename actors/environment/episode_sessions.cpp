@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
 // How often a session is looked at whose call is being answered.
@@ -25,7 +25,7 @@ VisitEnd visit_end(const VisitState& state, const EpisodeSettings& settings, cor
 class EpisodeSessions::Visit {
  public:
   EpisodeOrder order;
-  sessions::OpenedSession opened{};  // its session is null until somebody has come
+  sessions::OpenedSession opened{};  // its session is null until a client comes
   core::TimePoint begin{}, used{};
 };
 
@@ -49,7 +49,7 @@ void EpisodeSessions::touched(const std::string& id) {
   if (changed_) changed_();
 }
 
-// With `mutex_` held.
+// The caller holds `mutex_`.
 core::Result<void> EpisodeSessions::furnish(Visit& visit,
                                             std::optional<std::size_t> owner,
                                             bool in_path) {
@@ -136,4 +136,4 @@ void EpisodeSessions::used(std::string_view id) {
   if (found != open_.end()) found->second->used = timers_.now();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 // What is known of an episode's session at some time.
 struct VisitState {
@@ -43,7 +43,7 @@ class EpisodeSessions final : public sessions::SessionHost {
   EpisodeSessions(async::Timers& timers, sessions::SessionBounds bounds, MakeSampler make);
 
   // `changed` is called on any thread when a session was opened or something came of it. Null:
-  // nobody listens any more; after that call returns, none is under way.
+  // nothing listens any more; after that call returns, none is under way.
   void when_changed(std::function<void()> changed);
 
   // An episode and its session.
@@ -52,7 +52,7 @@ class EpisodeSessions final : public sessions::SessionHost {
   core::Result<std::shared_ptr<Visit>> begin(const EpisodeOrder& order);
   // Has the episode wait for who opens a session.
   std::shared_ptr<Visit> offer(EpisodeOrder order);
-  // The session; null while nobody has opened it.
+  // The session; null until it is opened.
   std::shared_ptr<sessions::Session> session(const Visit& visit) const;
   std::string key(const Visit& visit) const;   // of its session
   VisitState state(const Visit& visit) const;  // of a visit with a session
@@ -80,4 +80,4 @@ class EpisodeSessions final : public sessions::SessionHost {
   std::function<void()> changed_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

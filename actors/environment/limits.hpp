@@ -3,7 +3,7 @@
 
 #include "runtime/core/limit.hpp"
 
-namespace troupe::actors::limits {
+namespace troupe::actors::environment::limits {
 using namespace std::chrono_literals;
 #include "actors/environment/limits.def"
-}  // namespace troupe::actors::limits
+}  // namespace troupe::actors::environment::limits

@@ -12,10 +12,9 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
-using core::ErrorCode;
 using Json = nlohmann::json;
 using net::WebSocketClient;
 
@@ -210,7 +209,7 @@ class OpenEnvEnvironment final : public Environment {
       const bool left = co_await shared_->ended->wait(async::Deadline::none());
       static_cast<void>(left);
     }
-    // From now on it has its place.
+    // From now on the episode has its place.
     auto episode = std::make_unique<OpenEnvEpisode>(shared_, company);
     if (!deadline.is_none()) deadline = async::Deadline::after(*shared_->context.timers, limit);
     core::Duration pause = limits::kEnvironmentPause_min;
@@ -309,4 +308,4 @@ core::Result<std::unique_ptr<Environment>> make_openenv_environment(OpenEnvOptio
   return {std::make_unique<OpenEnvEnvironment>(std::move(shared))};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

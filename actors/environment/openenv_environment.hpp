@@ -8,7 +8,7 @@
 // kEnvironmentPause_min; one that is full (CAPACITY_REACHED) likewise, and at once when one of our
 // episodes ends. A connection that breaks costs its episode, whose state was the server's. An
 // answer that is too long, not JSON or not OpenEnv's costs the episode, too. Used on one strand.
-// Bound of the episodes: the server's, and whoever opens them.
+// Bound of the episodes: the server's, and that of their opener.
 #pragma once
 
 #include "actors/environment/environment.hpp"
@@ -16,18 +16,17 @@
 #include <memory>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 struct OpenEnvOptions {
   std::string url;     // of the server: http://HOST:PORT or https://
   std::string action;  // JSON template with $text (what the policy said); empty: the tool `act`
   // JSON template of what `reset` is given, with $seed, $prompt, $label, $row (all columns).
   std::string reset = R"({"seed": "$seed"})";
-  std::string
-      observation;  // the field of an observation that is shown; empty: its only text, or all
+  std::string observation;  // field of an observation to show; empty: its only text, or all
 };
 
 // Does not connect yet. Error (kConfig): the URL, a template.
 core::Result<std::unique_ptr<Environment>> make_openenv_environment(OpenEnvOptions options);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

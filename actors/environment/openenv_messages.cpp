@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
-using core::ErrorCode;
 using Json = nlohmann::json;
 
 // What is under a name; null where nothing is, or `object` is none.
@@ -55,7 +54,7 @@ core::Failure error_of_server(const Json& data) {
 }
 
 core::Failure no_answer(const std::string& why) {
-  return core::fail(ErrorCode::kData, "its answer is not one of OpenEnv: " + why);
+  return core::fail(ErrorCode::kData, "its answer does not follow OpenEnv: " + why);
 }
 
 }  // namespace
@@ -157,8 +156,8 @@ core::Result<Json> action_of_call(const Json& call) {
   }
   Json arguments = field_of(function, "arguments");
   if (arguments.is_string()) {
-    auto parsed = parse::bounded_json<Json>(
-        arguments.get_ref<const std::string&>(), {.numbers = parse::Numbers::kAsWritten});
+    auto parsed = parse::bounded_json<Json>(arguments.get_ref<const std::string&>(),
+                                            {.numbers = parse::Numbers::kAsWritten});
     arguments = parsed ? std::move(*parsed) : Json();
   }
   if (arguments.is_object()) return arguments;
@@ -182,4 +181,4 @@ Json openenv_prompt(const EpisodeStart& start, const std::string& observation) {
   return messages;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

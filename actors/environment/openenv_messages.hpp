@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 // What an OpenEnv server says to one message.
 struct OpenEnvAnswer {
@@ -53,4 +53,4 @@ core::Result<nlohmann::json> action_of_call(const nlohmann::json& call);
 // The row's prompt with the first observation at the end of its last user message.
 nlohmann::json openenv_prompt(const EpisodeStart& start, const std::string& observation);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

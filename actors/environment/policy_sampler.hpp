@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 class PolicySampler final : public dialects::Sampler {
  public:
@@ -35,4 +35,4 @@ class PolicySampler final : public dialects::Sampler {
   const SamplingSpec sampling_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

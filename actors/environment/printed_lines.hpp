@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 class PrintedLines {
  public:
@@ -42,4 +42,4 @@ class PrintedLines {
   std::uint64_t said_ = 0, left_out_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -13,10 +13,9 @@
 #include <set>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
-using core::ErrorCode;
 constexpr const char* kEnvironmentInterpreterKey = "env.interpreter";
 
 // What the calls of workers need, shared by the environment and its episodes.
@@ -25,10 +24,10 @@ struct WorkerCalls {
   std::string where;
   std::uint64_t next_id = 0, timed = 0, raised = 0, late = 0;
   double timed_s = 0;
-  std::string modules;  // that a worker has told and nobody has taken yet
-  std::map<const PythonWorker*, EpisodeRoom> episodes;  // open ones, by worker
-  std::set<std::uint64_t> lonely;                       // rows of which one hung
-  std::function<void()> freed;                          // a worker has room again
+  std::string modules;  // reported by a worker and not taken yet
+  std::map<const reward::PythonWorker*, EpisodeRoom> episodes;  // open ones, by worker
+  std::set<std::uint64_t> lonely;                               // rows of which one hung
+  std::function<void()> freed;                                  // a worker has room again
 };
 using SharedCalls = std::shared_ptr<WorkerCalls>;
 
@@ -36,7 +35,7 @@ using SharedCalls = std::shared_ptr<WorkerCalls>;
 // asked of it: how the call ended says whether it can be the cause.
 class WorkerCall {
  public:
-  WorkerCall(SharedCalls calls, std::shared_ptr<PythonWorker> worker, std::uint64_t row)
+  WorkerCall(SharedCalls calls, std::shared_ptr<reward::PythonWorker> worker, std::uint64_t row)
       : calls_(std::move(calls)), worker_(std::move(worker)), row_(row) {}
 
   // `limit`: for the answer, from when the worker begins with it; none: as long as it takes.
@@ -81,7 +80,7 @@ class WorkerCall {
   // Waits until the worker begins with the batch, or it is over. Plain methods wait for those
   // before them, each of which has its own limit; a worker that is silent for longer hangs.
   static async::task<void> begin(WorkerCall* self,
-                                 std::shared_ptr<PythonWorker::Batch> batch,
+                                 std::shared_ptr<reward::PythonWorker::Batch> batch,
                                  core::Duration limit) {
     while (!batch->begun && !batch->over) {
       const core::TimePoint heard = std::max(batch->sent, self->worker_->heard());
@@ -123,14 +122,14 @@ class WorkerCall {
   static constexpr const char* kHung =
       "the environment worker was killed, since one of its calls hung";
   SharedCalls calls_;
-  std::shared_ptr<PythonWorker> worker_;
+  std::shared_ptr<reward::PythonWorker> worker_;
   std::uint64_t row_;
 };
 
 class PythonEpisode final : public Episode {
  public:
   PythonEpisode(SharedCalls calls,
-                std::shared_ptr<PythonWorker> worker,
+                std::shared_ptr<reward::PythonWorker> worker,
                 std::uint64_t number,
                 std::uint64_t row,
                 std::size_t company)
@@ -171,7 +170,7 @@ class PythonEpisode final : public Episode {
   }
 
   const SharedCalls calls_;
-  const std::shared_ptr<PythonWorker> worker_;
+  const std::shared_ptr<reward::PythonWorker> worker_;
   const std::uint64_t number_, row_;
   const std::size_t company_;
 };
@@ -180,14 +179,14 @@ class PythonEpisode final : public Episode {
 core::Result<void> read_ready(const nlohmann::json& line, const std::string& where) {
   const auto ready = line.find("ready");
   if (ready != line.end() && ready->is_boolean() && ready->get<bool>()) return {};
-  return refused_file(line, where, kEnvironmentInterpreterKey);
+  return reward::refused_file(line, where, kEnvironmentInterpreterKey);
 }
 
 class PythonEnvironment final : public Environment {
  public:
   PythonEnvironment(PythonEnvironmentOptions options,
                     std::vector<std::string> command,
-                    std::unique_ptr<WorkerProcess> first)
+                    std::unique_ptr<reward::WorkerProcess> first)
       : options_(std::move(options)),
         first_(std::move(first)),
         printed_(options_.file.filename().string(), options_.say),
@@ -230,6 +229,7 @@ class PythonEnvironment final : public Environment {
     return {{"workers", static_cast<double>(options_.workers)},
             {"episodes", static_cast<double>(open)},
             {"starts", static_cast<double>(slots_.starts())},
+            {"restart_pause_s", slots_.longest_pause_s()},
             {"raised", static_cast<double>(calls_->raised)},
             {"late", static_cast<double>(calls_->late)},
             {"call_s",
@@ -237,15 +237,16 @@ class PythonEnvironment final : public Environment {
   }
 
  private:
-  WorkerSlots::Options slots_of(std::vector<std::string> command) {
-    WorkerSlots::Options slots;
+  reward::WorkerSlots::Options slots_of(std::vector<std::string> command) {
+    reward::WorkerSlots::Options slots;
     slots.name = "environment worker";
     slots.where = "environment " + options_.file.string();
     slots.command = std::move(command);
     slots.workers = options_.workers;
     slots.pause_min = limits::kEnvironmentPause_min;
     slots.pause_max = limits::kEnvironmentPause_max;
-    slots.prints = WorkerProcess::Prints::kTaken;
+    slots.pause_forget = limits::kEnvironmentPause_forget;
+    slots.prints = reward::WorkerProcess::Prints::kTaken;
     slots.greeted = [where = slots.where](const nlohmann::json& line) {
       return read_ready(line, where);
     };
@@ -257,19 +258,20 @@ class PythonEnvironment final : public Environment {
     return slots;
   }
 
-  EpisodeRoom room_of(const PythonWorker& worker) const {
+  EpisodeRoom room_of(const reward::PythonWorker& worker) const {
     const auto found = calls_->episodes.find(&worker);
     return found == calls_->episodes.end() ? EpisodeRoom() : found->second;
   }
 
   // The worker with the fewest episodes that has room for one more.
-  async::task<core::Result<std::shared_ptr<PythonWorker>>> free_worker(std::size_t company) {
+  async::task<core::Result<std::shared_ptr<reward::PythonWorker>>> free_worker(
+      std::size_t company) {
     const std::uint64_t failed_before = slots_.failed_starts();
     for (;;) {
       slots_.fill();
-      auto worker =
-          slots_.least([&](const PythonWorker& one) { return room_of(one).has_room(company); },
-                       [&](const PythonWorker& one) { return room_of(one).size(); });
+      auto worker = slots_.least(
+          [&](const reward::PythonWorker& one) { return room_of(one).has_room(company); },
+          [&](const reward::PythonWorker& one) { return room_of(one).size(); });
       if (worker) co_return worker;
       if (slots_.failed_starts() > failed_before) {
         co_return core::fail(ErrorCode::kPeerLost, slots_.start_error());
@@ -285,9 +287,9 @@ class PythonEnvironment final : public Environment {
 
   const PythonEnvironmentOptions options_;
   const SharedCalls calls_ = std::make_shared<WorkerCalls>();
-  std::unique_ptr<WorkerProcess> first_;  // until `begin`
+  std::unique_ptr<reward::WorkerProcess> first_;  // until `begin`
   PrintedLines printed_;
-  WorkerSlots slots_;
+  reward::WorkerSlots slots_;
   std::optional<async::Notifier> notifier_;
   std::uint64_t episodes_ = 0;
 };
@@ -304,17 +306,17 @@ core::Result<std::unique_ptr<Environment>> make_python_environment(
       options.interpreter,   "-c", kEnvironmentWorkerSource,
       options.file.string(), "3",  std::to_string(limits::kObservation_bytes_max)};
   const std::string where = "environment " + options.file.string();
-  auto process = std::make_unique<WorkerProcess>("environment worker");
-  if (auto started = process->start(command, WorkerProcess::Prints::kTaken); !started) {
+  auto process = std::make_unique<reward::WorkerProcess>("environment worker");
+  if (auto started = process->start(command, reward::WorkerProcess::Prints::kTaken); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }
-  auto line = process->read_line(kWorkerStart);
+  auto line = process->read_line(reward::kWorkerStart);
   if (!line) {
-    return core::fail(
-        refused_start(line.error(), where, options.interpreter, kEnvironmentInterpreterKey));
+    return core::fail(reward::refused_start(line.error(), where, options.interpreter,
+                                            kEnvironmentInterpreterKey));
   }
-  TROUPE_TRY(read_ready(first_words(*line), where));
+  TROUPE_TRY(read_ready(reward::first_words(*line), where));
   return {std::make_unique<PythonEnvironment>(std::move(options), command, std::move(process))};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

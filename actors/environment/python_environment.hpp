@@ -19,7 +19,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 struct PythonEnvironmentOptions {
   std::filesystem::path file;
@@ -35,4 +35,4 @@ struct PythonEnvironmentOptions {
 core::Result<std::unique_ptr<Environment>> make_python_environment(
     PythonEnvironmentOptions options);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

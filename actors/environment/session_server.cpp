@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
 constexpr std::size_t kTextJobs_max = 4096;
@@ -111,4 +111,4 @@ async::task<net::HttpResponse> SessionServer::respond(SessionServer* self,
   co_return response;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -13,13 +13,13 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 // Where programs from outside open sessions.
 struct SessionAddress {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // 0: a free one
-  std::string key;         // that POST /sessions wants; empty: none
+  std::string key;         // required by POST /sessions; empty: none
   std::string key_file{};  // where it is, for the log
 };
 
@@ -36,7 +36,7 @@ class SessionServer final : private dialects::GenerationEvents {
   core::Result<void> start(std::optional<SessionAddress> address = std::nullopt);
   // http://HOST:PORT
   std::string address() const;
-  // Of a session, below which the APIs are.
+  // The base URL of a session, below which its APIs are.
   std::string url(const sessions::Session& session) const;
 
  private:
@@ -47,7 +47,7 @@ class SessionServer final : private dialects::GenerationEvents {
   static async::task<net::HttpResponse> respond(SessionServer* self, net::HttpRequest request);
 
   std::optional<dialects::ApiError> refuse_opening(const net::HttpRequest& request) const;
-  // It has the key with which sessions are opened, which lets into each of them.
+  // Whether the request has the key for opening sessions, which also lets into each of them.
   bool has_key(const net::HttpRequest& request) const;
 
   const std::shared_ptr<const dialects::ServedModel> model_;
@@ -61,4 +61,4 @@ class SessionServer final : private dialects::GenerationEvents {
   std::unique_ptr<net::HttpServer> server_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

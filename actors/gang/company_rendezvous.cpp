@@ -1,6 +1,6 @@
 #include "actors/gang/company_rendezvous.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 
 core::Result<collective::Meeting> CompanyRendezvous::meet(int,
                                                           int size,
@@ -15,4 +15,4 @@ core::Result<collective::Meeting> CompanyRendezvous::meet(int,
   return collective::Meeting{std::move(met.key), std::move(met.addresses)};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

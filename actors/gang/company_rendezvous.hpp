@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 
 // Asks the company; blocks. Error kClosed: `given_up` became true before.
 using AskToMeet =
@@ -24,7 +24,7 @@ class CompanyRendezvous final : public collective::Rendezvous {
         epoch_(epoch),
         arithmetic_(std::move(arithmetic)) {}
 
-  // Further errors: those of MeetGang, and kData when the company tells of another number of ranks.
+  // Further errors: those of MeetGang, and kData when the company names another number of ranks.
   core::Result<collective::Meeting> meet(int rank,
                                          int size,
                                          const collective::RankAddress& mine,
@@ -37,4 +37,4 @@ class CompanyRendezvous final : public collective::Rendezvous {
   const std::string arithmetic_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

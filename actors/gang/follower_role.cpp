@@ -3,10 +3,8 @@
 #include "actors/protocol/training_rows.hpp"
 #include "actors/protocol/weight_offer.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 namespace {
-
-using core::ErrorCode;
 
 core::Failure no_call(GangCall call) {
   return core::fail(ErrorCode::kData, "the trainer of this rank has no call " +
@@ -105,7 +103,7 @@ FollowerRole::FollowerRole(RoleContext context,
 
 async::task<core::Result<wire::Frame>> FollowerRole::handle(wire::Frame) {
   co_return core::fail(ErrorCode::kUnsupported,
-                       "this rank does what rank 0 of its gang tells it, and answers nobody else");
+                       "this rank does what rank 0 of its gang tells it, and answers no one else");
 }
 
 // An error that all ranks know of ends nothing: rank 0 reports it, and may go on. After any other
@@ -126,7 +124,7 @@ async::task<core::Result<void>> FollowerRole::run() {
   for (;;) {
     auto hear = [gang = gang_] { return gang->hear(); };
     auto heard = co_await context_.device->run(std::move(hear), async::DeviceQueue::kWait);
-    if (!heard) break;  // whoever ended the gang has said why
+    if (!heard) break;  // the rank that ended the gang has said why
     auto command = command_of(*heard);
     if (!command) co_return command.failure();
     ++calls_;
@@ -146,4 +144,4 @@ async::task<core::Result<void>> FollowerRole::run() {
   co_return core::Result<void>();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

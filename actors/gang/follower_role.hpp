@@ -7,15 +7,15 @@
 #include "actors/gang/gang_link.hpp"
 #include "actors/protocol/device_work.hpp"
 #include "runtime/cluster/role_host.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
-#include "runtime/learn/trainer.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <functional>
 #include <memory>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 
 // What a rank does when rank 0 calls; runs on the device thread. Errors: the trainer's; kData (no
 // call of this trainer).
@@ -52,4 +52,4 @@ class FollowerRole final : public cluster::Role {
   bool over_ = false;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

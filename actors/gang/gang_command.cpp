@@ -5,10 +5,8 @@
 
 #include <cstring>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 namespace {
-
-using core::ErrorCode;
 
 class Writer {
  public:
@@ -70,7 +68,7 @@ class Reader {
     TROUPE_TRY_ASSIGN(frame, wire::Frame::copy_of(bytes));
     return from_frame<Message>(std::move(frame));
   }
-  // Of lists whose items have messages of their own.
+  // Reads the length of a list whose items are messages of their own.
   core::Result<std::uint64_t> count() {
     TROUPE_TRY_ASSIGN(count, number());
     if (count > bytes_.size()) return broken();
@@ -88,7 +86,7 @@ class Reader {
   }
   bool at_end() const { return bytes_.empty(); }
   static core::Failure broken() {
-    return core::fail(ErrorCode::kData, "the command of a gang is torn");
+    return core::fail(ErrorCode::kData, "the command of a gang is truncated");
   }
 
  private:
@@ -151,4 +149,4 @@ core::Result<GangCommand> command_of(std::span<const std::byte> bytes) {
   return command;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

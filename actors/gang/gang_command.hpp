@@ -5,7 +5,7 @@
 #include "actors/protocol/messages_rows.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/experience/group.hpp"
-#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 
 enum class GangCall : std::uint32_t {
   kPrepare,    // of a policy: with `groups`
@@ -45,4 +45,4 @@ core::Result<std::vector<std::byte>> to_bytes(const GangCommand& command);
 // Error kData: not the bytes of a command.
 core::Result<GangCommand> command_of(std::span<const std::byte> bytes);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

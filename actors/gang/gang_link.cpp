@@ -1,16 +1,14 @@
 #include "actors/gang/gang_link.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/gang/limits.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 namespace {
-
-using core::ErrorCode;
 
 // How a rank's part went, as bytes of one size.
 struct Verdict {
@@ -32,7 +30,7 @@ Verdict verdict_of(const core::Result<void>& result) {
 // The error of a gang that is over, as those see it who asked the role.
 core::Failure over(const core::Error& error) {
   if (error.code == ErrorCode::kInvalidArgument)
-    return core::fail(ErrorCode::kInternal, "the ranks do not do the same: " + error.message);
+    return core::fail(ErrorCode::kInternal, "the ranks disagree on a command: " + error.message);
   if (error.code == ErrorCode::kClosed) return core::fail(ErrorCode::kPeerLost, error.message);
   return core::fail(error);  // kPeerLost, or what another rank gave up with
 }
@@ -77,7 +75,7 @@ core::Result<std::vector<std::byte>> CollectiveLink::hear() {
   auto heard = ranks_->broadcast(0, {&bytes, sizeof bytes});
   if (!heard) return over(heard.error());
   if (bytes > limits::kGangCommand_bytes_max)
-    return core::fail(ErrorCode::kData, "rank 0 tells more than a gang's command may have");
+    return core::fail(ErrorCode::kData, "rank 0 sent a command longer than a gang's may be");
   std::vector<std::byte> command(bytes);
   heard = ranks_->broadcast(0, {command.data(), command.size()});
   if (!heard) return over(heard.error());
@@ -96,4 +94,4 @@ core::Result<void> CollectiveLink::agree(const core::Result<void>& mine, bool* t
   return worst_of(all);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

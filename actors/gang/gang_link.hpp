@@ -1,4 +1,4 @@
-// What the ranks of a gang say to each other beside the bytes of their common work (ADR 0026):
+// What the ranks of a gang say to each other besides the bytes of their common work (ADR 0026):
 // rank 0 tells the others what to do next, and after it all ranks agree on how it went. So all do
 // the same things in the same order. Owned by a rank; one thread at a time.
 #pragma once
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 
 class GangLink {
  public:
@@ -43,4 +43,4 @@ class CollectiveLink final : public GangLink {
   const std::shared_ptr<collective::Collectives> ranks_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

@@ -6,10 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 namespace {
-
-using core::Result;
 
 // Tells the other ranks, does the same here, and agrees.
 template <class Job>
@@ -110,18 +108,19 @@ class LeadingSupervised final : public Leading<learn::SupervisedTrainer> {
  public:
   using Leading::Leading;
 
-  Result<learn::SupervisedStep> step(std::span<const data::SupervisedRow> rows) override {
+  Result<learn::SupervisedStep> step(std::span<const troupe::data::SupervisedRow> rows) override {
     return together(with_rows(GangCall::kStep, rows), [&] { return own_->step(rows); });
   }
-  Result<learn::SupervisedEvaluation> evaluate(std::span<const data::SupervisedRow> rows) override {
+  Result<learn::SupervisedEvaluation> evaluate(
+      std::span<const troupe::data::SupervisedRow> rows) override {
     return together(with_rows(GangCall::kEvaluate, rows), [&] { return own_->evaluate(rows); });
   }
   void set_score_scale(double mean, double std) override { own_->set_score_scale(mean, std); }
 
  private:
-  static GangCommand with_rows(GangCall call, std::span<const data::SupervisedRow> rows) {
+  static GangCommand with_rows(GangCall call, std::span<const troupe::data::SupervisedRow> rows) {
     GangCommand command{call};
-    for (const data::SupervisedRow& row : rows)
+    for (const troupe::data::SupervisedRow& row : rows)
       command.rows.push_back(stored(row));
     return command;
   }
@@ -149,4 +148,4 @@ std::unique_ptr<learn::CriticTrainer> leading_critic(std::unique_ptr<learn::Crit
   return std::make_unique<LeadingCritic>(std::move(own), std::move(gang));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

@@ -1,20 +1,20 @@
 // The trainers of rank 0 of a gang. Each call of theirs that changes the trainer, or that all ranks
 // take part in, is first told to the other ranks, then done here, then agreed on. A role that has
 // such a trainer does not know that it leads a gang. Used where the trainer is: on the role's
-// device thread. Errors of every such call, beside the trainer's own: those of GangLink.
+// device thread. Errors of every such call, besides the trainer's own: those of GangLink.
 #pragma once
 
 #include "actors/gang/gang_link.hpp"
-#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
-#include "runtime/learn/trainer.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 
-// Its each_part() is called by what all ranks do together, and so is not told to them.
+// The other ranks are not told of its each_part(), which all ranks call in what they do together.
 std::unique_ptr<learn::PolicyTrainer> leading_policy(std::unique_ptr<learn::PolicyTrainer> own,
                                                      std::shared_ptr<GangLink> gang);
 
@@ -29,4 +29,4 @@ std::unique_ptr<learn::CriticTrainer> leading_critic(std::unique_ptr<learn::Crit
 std::unique_ptr<learn::SupervisedTrainer> leading_supervised(
     std::unique_ptr<learn::SupervisedTrainer> own, std::shared_ptr<GangLink> gang);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

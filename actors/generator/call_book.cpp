@@ -2,7 +2,7 @@
 
 #include "actors/protocol/call_values.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 namespace {
 
 engine::GroupRequest engine_request(core::GroupId id, const Complete& call) {
@@ -68,4 +68,4 @@ std::vector<core::GroupId> CallBook::running_groups() const {
   return out;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 
 class CallBook {
  public:
@@ -51,4 +51,4 @@ class CallBook {
   std::uint64_t next_ = std::uint64_t{1} << 62;  // groups of tickets count from 1
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

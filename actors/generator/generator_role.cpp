@@ -1,20 +1,19 @@
 #include "actors/generator/generator_role.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/generator/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
 
-namespace troupe::actors {
-
-using core::ErrorCode;
+namespace troupe::actors::generator {
 
 namespace {
 
 core::Result<std::shared_ptr<const engine::TokenGuide>> guide_of(
     const std::shared_ptr<guide::GuideMaker>& guides, const std::string& text) {
-  if (!guides) return core::fail(ErrorCode::kUnsupported, "this generator guides no output");
+  if (!guides) return core::fail(ErrorCode::kUnsupported, "this generator has no guided decoding");
   TROUPE_TRY_ASSIGN(grammar, guide::grammar_of(text));
   return guides->make(grammar);
 }
@@ -164,7 +163,7 @@ async::task<core::Result<engine::EngineTurn>> GeneratorRole::take_turn(engine::E
     auto turn = co_await context_.device->run(std::move(job));
     const bool refused = !turn && turn.error().code == ErrorCode::kOverloaded && !*begun;
     if (!refused) co_return turn;
-    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
+    co_await async::sleep_for(*context_.timers, actors::limits::kOverloadBackoff);
   }
 }
 
@@ -251,4 +250,4 @@ wire::Amounts GeneratorRole::amounts() const {
           {"resting", resting_ ? 1.0 : 0.0}};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 
 using engine::EngineMaker;
 
@@ -84,4 +84,4 @@ class GeneratorRole {
   bool fetching_ = false;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

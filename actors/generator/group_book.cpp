@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 namespace {
 
 engine::GroupRequest request_of(core::GroupId id,
@@ -22,12 +22,13 @@ engine::GroupRequest request_of(core::GroupId id,
   return request;
 }
 
-experience::Trajectory trajectory_of(engine::Sample sample) {
+experience::Trajectory trajectory_of(Completed drawn) {
   experience::Trajectory result;
-  result.tokens = std::move(sample.tokens);
-  result.behaviour = std::move(sample.logprobs);
-  result.versions = experience::VersionRuns(sample.versions);
-  result.finish = sample.finish;
+  result.tokens = std::move(drawn.tokens);
+  result.behaviour = std::move(drawn.behaviour);
+  result.versions = std::move(drawn.versions);
+  result.facts = std::move(drawn.facts);
+  result.finish = drawn.finish;
   return result;
 }
 
@@ -90,7 +91,7 @@ PutGroup GroupBook::leave(core::GroupId id, bool cut) {
             [](const auto& a, const auto& b) { return a.index < b.index; });
   PutGroup put{ticket, {}, cut};
   for (engine::Sample& sample : group.samples)
-    put.samples.push_back(trajectory_of(std::move(sample)));
+    put.samples.push_back(trajectory_of(completed_of(std::move(sample))));
   return put;
 }
 
@@ -171,4 +172,4 @@ std::size_t GroupBook::count(State state) const {
                     [state](const auto& entry) { return entry.second.state == state; }));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

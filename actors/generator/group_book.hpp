@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 
 // One Generate request and what it still waits for.
 struct GenerateCall {
@@ -90,4 +90,4 @@ class GroupBook {
   std::uint64_t next_group_ = 1;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 
 class TokenizerText final : public engine::TokenText {
  public:
@@ -21,4 +21,4 @@ class TokenizerText final : public engine::TokenText {
   text::Tokenizer tokenizer_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

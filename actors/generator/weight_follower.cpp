@@ -1,6 +1,7 @@
 #include "actors/generator/weight_follower.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/generator/limits.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/core/at_exit.hpp"
 #include "runtime/core/jitter.hpp"
 #include "runtime/weights/limits.hpp"
@@ -8,7 +9,7 @@
 #include <functional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 namespace {
 
 // True for errors that another try may overcome.
@@ -55,7 +56,7 @@ async::task<void> WeightFollower::close_at_end() {
 // Random, so that receivers whose connections ended together do not come back together.
 core::Duration WeightFollower::pause_before(core::Version version, std::uint64_t tries) const {
   const std::size_t name = std::hash<std::string>()(context_.transport->identity().self);
-  return core::Jitter(core::derive_seed(name, version, tries)).of(limits::kOverloadBackoff);
+  return core::Jitter(core::derive_seed(name, version, tries)).of(actors::limits::kOverloadBackoff);
 }
 
 async::task<void> WeightFollower::fetch() {
@@ -115,4 +116,4 @@ void WeightFollower::broken(const core::Error& error) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

@@ -14,7 +14,7 @@
 #include <memory>
 #include <optional>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 
 class WeightFollower {
  public:
@@ -63,4 +63,4 @@ class WeightFollower {
   bool watching_ = false;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

@@ -1,14 +1,13 @@
 #include "actors/node/hosted_roles.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/at_exit.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
-
-using core::Result;
+namespace troupe::actors::node {
 
 HostedRoles::HostedRoles(async::Executor strand, async::Timers& timers, Ports ports)
     : strand_(strand),
@@ -92,7 +91,7 @@ async::task<void> HostedRoles::forget_run(std::uint64_t next) {
     });
     if (other == hosted_.end()) co_return;
     const std::string role = other->first;
-    ports_.note(role + " ends: it was of another run");
+    ports_.note(role + " ends: it belonged to another run");
     co_await stop_one(role, 0);
   }
 }
@@ -167,7 +166,7 @@ std::vector<wire::RoleReport> HostedRoles::reports() {
   std::vector<wire::RoleReport> reports;
   for (const auto& [name, hosted] : hosted_) {
     ask_for_figures(hosted);
-    if (!hosted.figures->report || reports.size() == limits::kHostedRoles_max) continue;
+    if (!hosted.figures->report || reports.size() == actors::limits::kHostedRoles_max) continue;
     reports.push_back(*hosted.figures->report);
     const core::Duration age = timers_.now() - hosted.figures->made;
     reports.back().age_s = std::chrono::duration<double>(age).count();
@@ -182,4 +181,4 @@ std::vector<HostedRole> HostedRoles::list() const {
   return roles;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

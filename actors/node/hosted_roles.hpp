@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::node {
 
 // The interface that turns a Spawn message into a role; apps/session/roles implements it.
 class RoleMaker {
@@ -31,7 +31,7 @@ class RoleMaker {
     static_cast<void>(role);
     static_cast<void>(epoch);
   }
-  // The same for all roles that are being started and need the company for it. Any thread.
+  // Abandons all roles that are being started and need the company for it. Any thread.
   virtual void abandon_starts() {}
 };
 
@@ -104,4 +104,4 @@ class HostedRoles {
   async::Notifier changed_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

@@ -1,10 +1,11 @@
 #include "actors/node/log_backlog.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
+#include "actors/protocol/limits.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::node {
 
 void LogBacklog::put(std::string_view text) {
   const std::lock_guard lock(mutex_);
@@ -27,8 +28,8 @@ LogBacklog::Batch LogBacklog::next() const {
   std::size_t bytes = 0;
   for (const std::string& line : lines_) {
     bytes += line.size();
-    const bool fits =
-        batch.lines.size() < limits::kLogBatch_lines_max && bytes <= limits::kLogBatch_bytes_max;
+    const bool fits = batch.lines.size() < actors::limits::kLogBatch_lines_max &&
+                      bytes <= actors::limits::kLogBatch_bytes_max;
     if (!fits) break;
     batch.lines.push_back(line);
   }
@@ -45,4 +46,4 @@ void LogBacklog::arrived(std::uint64_t number) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::node {
 
 class LogBacklog {
  public:
@@ -36,4 +36,4 @@ class LogBacklog {
   std::uint64_t arrived_ = 0;  // the company has the lines before this number, or they were dropped
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

@@ -1,14 +1,15 @@
 #include "actors/node/node_role.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/containment.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::node {
 
 NodeRole::NodeRole(RoleContext context, Join self, NodePorts ports)
     : context_(std::move(context)), self_(std::move(self)), ports_(std::move(ports)) {}
@@ -19,7 +20,7 @@ void NodeRole::begin() {
 }
 
 async::task<void> NodeRole::attend() {
-  const RoleContext patient = context_.with_deadline(limits::kNodeStart);
+  const RoleContext patient = context_.with_deadline(actors::limits::kNodeStart);
   Join join = self_;
   join.hosted = ports_.roles->list();
   join.config = ports_.roles->config();
@@ -39,7 +40,7 @@ async::task<void> NodeRole::attend() {
   // One at a time: a node that does not hear the company is not there for it, and falls silent.
   const RoleContext context = context_.with_deadline(cluster::limits::kLinkAnswer_max);
   for (std::uint64_t count = 1;; ++count) {
-    co_await async::sleep_for(*context_.timers, limits::kBeatEvery);
+    co_await async::sleep_for(*context_.timers, actors::limits::kBeatEvery);
     Beat beat;
     beat.node = self_.name;
     beat.count = count;
@@ -94,4 +95,4 @@ async::task<core::Result<Ack>> NodeRole::on(StopRole request) {
   co_return Ack{};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::node {
 
 // What a node role uses of its process.
 struct NodePorts {
@@ -53,4 +53,4 @@ class NodeRole {
   NodePorts ports_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

@@ -1,13 +1,11 @@
 #include "actors/policy/critic_link.hpp"
 
-#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/experience/row.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 namespace {
-
-using core::ErrorCode;
 
 core::Error from_critic(const core::Error& error, const std::string& peer) {
   core::Error named = error.within(peer);
@@ -32,7 +30,7 @@ ScoreValues value_page(std::uint64_t update,
       row.tokens = sample.tokens;
       row.turns = sample.turns;
     }
-    if (!page.groups.empty() && bytes > limits::kPage_bytes) break;
+    if (!page.groups.empty() && bytes > actors::limits::kPage_bytes) break;
     page.groups.push_back(std::move(one));
   }
   return page;
@@ -49,7 +47,7 @@ PutReturns returns_page(std::uint64_t update,
     bytes += 256;
     for (const auto& sample : targets.returns[cursor])
       bytes += 32 + sample.size() * 4;
-    if (!page.groups.empty() && bytes > limits::kPage_bytes) break;
+    if (!page.groups.empty() && bytes > actors::limits::kPage_bytes) break;
     page.groups.push_back({targets.returns[cursor]});
   }
   return page;
@@ -107,4 +105,4 @@ async::task<core::Result<Trained>> train_critic(RoleContext context,
   co_return trained;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

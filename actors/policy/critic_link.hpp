@@ -6,13 +6,13 @@
 
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/role_shell.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 
 struct CriticLink {
   std::string peer;     // "critic/0"; "" without a critic
@@ -33,4 +33,4 @@ async::task<core::Result<Trained>> train_critic(RoleContext context,
                                                 std::uint64_t update,
                                                 learn::ValueTargets targets);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

@@ -6,12 +6,12 @@
 #include <iterator>
 #include <numeric>
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 namespace {
 
 using CriticReply = async::Oneshot<core::Result<Trained>>;
 
-// Has the critic learn, beside whatever the policy does, and puts its reply into `to`.
+// Has the critic learn, alongside whatever the policy does, and puts its reply into `to`.
 async::task<void> bring_critic_reply(RoleContext context,
                                      std::string peer,
                                      std::uint64_t update,
@@ -43,7 +43,7 @@ async::task<core::Result<TrainGroups>> PolicyRole::fetch(TrainUpdate request) {
     TROUPE_CO_TRY_ASSIGN(page, co_await ask(context_, data_peer_, fetch));
     const std::size_t count = page.groups.size();
     if (count == 0 || count > fetch.slots.size()) {
-      co_return core::fail(core::ErrorCode::kData, "a page of experience that was not asked for");
+      co_return core::fail(core::ErrorCode::kData, "this page of experience was not asked for");
     }
     std::move(page.groups.begin(), page.groups.end(), std::back_inserter(*groups));
     fetch.slots.erase(fetch.slots.begin(),
@@ -128,4 +128,4 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights request) {
   co_return published;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

@@ -7,14 +7,14 @@
 #include "actors/policy/critic_link.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/trainer_role.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 
 class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
  public:
@@ -45,4 +45,4 @@ class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
   const CriticLink critic_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

@@ -1,26 +1,24 @@
 #include "actors/policy/python_advantage.hpp"
 
-#include "actors/limits.hpp"
 #include "actors/policy/advantage_worker_source.hpp"
+#include "actors/policy/limits.hpp"
 #include "actors/reward/worker_process.hpp"
 #include "actors/reward/worker_words.hpp"
 #include "runtime/core/foreign_text.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
 using learn::TokenNumbers;
 using learn::UpdateArrays;
 using nlohmann::json;
@@ -65,19 +63,19 @@ class PythonAdvantage final : public learn::AdvantageSource {
     if (worker_.running()) return {};
     TROUPE_TRY(
         worker_.start({"python3", "-c", kAdvantageWorkerSource, options_.file.string(), "3"}));
-    auto line = worker_.read_line(kWorkerStart);
+    auto line = worker_.read_line(reward::kWorkerStart);
     if (!line) {
       worker_.kill();
       return core::fail(line.error().within(where()));
     }
-    const json ready = first_words(*line);
+    const json ready = reward::first_words(*line);
     if (ready.value("ready", false)) {
       names_ = ready.value("names", std::vector<std::string>());
       takes_all_ = ready.value("all", false);
       return {};
     }
     worker_.kill();
-    return refused_file(ready, where(), "");
+    return reward::refused_file(ready, where(), "");
   }
 
   // Whether the run has what the function asks for by name.
@@ -146,7 +144,7 @@ class PythonAdvantage final : public learn::AdvantageSource {
     TROUPE_TRY_ASSIGN(line, worker_.read_line(left()));
     const json reply = json::parse(line, nullptr, false);
     if (!reply.is_object() || reply.value("id", std::uint64_t{0}) != next_id_)
-      return core::fail(ErrorCode::kData, "the worker's reply is not the one to its request");
+      return core::fail(ErrorCode::kData, "the worker's reply does not answer its request");
     if (reply.contains("error")) {
       return core::fail(ErrorCode::kData,
                         "raised:" + core::foreign(reply["error"].get<std::string>()));
@@ -170,17 +168,16 @@ class PythonAdvantage final : public learn::AdvantageSource {
     for (std::size_t t = 0; t < numbers.size(); ++t) {
       // A NaN compares as false.
       if (numbers[t] >= least && numbers[t] <= double{limits::kAdvantage_max}) continue;
-      char text[96];
-      std::snprintf(text, sizeof text, " is %g; it must be a number from %g to %g", numbers[t],
-                    least, double{limits::kAdvantage_max});
       return core::fail(ErrorCode::kData,
-                        std::string("the ") + what + " of " + place_of(update, t) + text);
+                        std::string("the ") + what + " of " + place_of(update, t) +
+                            core::printed(" is %g; it must be a number from %g to %g", numbers[t],
+                                          least, double{limits::kAdvantage_max}));
     }
     return {};
   }
 
   const AdvantageOptions options_;
-  WorkerProcess worker_{"advantage worker"};
+  reward::WorkerProcess worker_{"advantage worker"};
   std::vector<std::string> names_;  // of the arguments that the function takes
   bool takes_all_ = false;          // **kwargs: it is given what there is
   std::uint64_t next_id_ = 0;
@@ -202,4 +199,4 @@ Result<std::shared_ptr<learn::AdvantageSource>> make_python_advantage(AdvantageO
   return std::shared_ptr<learn::AdvantageSource>(std::move(source));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

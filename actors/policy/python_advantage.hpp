@@ -6,7 +6,7 @@
 
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/learn/advantage_source.hpp"
+#include "runtime/learn/advantage/advantage_source.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 
 struct AdvantageOptions {
   std::filesystem::path file;
@@ -29,4 +29,4 @@ struct AdvantageOptions {
 core::Result<std::shared_ptr<learn::AdvantageSource>> make_python_advantage(
     AdvantageOptions options);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

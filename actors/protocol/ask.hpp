@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/protocol/frames.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/role_shell.hpp"
 
 #include <string>

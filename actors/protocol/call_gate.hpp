@@ -1,5 +1,5 @@
 // CallGate limits how many calls of one kind are in flight, so that many at once do not fill the
-// peer's inbox. Owned by a role, on its strand. Bound of the calls that wait: whoever makes them.
+// peer's inbox. Owned by a role, on its strand. Bound of the calls that wait: set by the callers.
 #pragma once
 
 #include "runtime/async/event.hpp"

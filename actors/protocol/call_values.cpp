@@ -61,7 +61,7 @@ Completed completed_of(engine::Sample sample) {
     out.top_tokens.push_back(top.token);
     out.top_logprobs.push_back(top.logprob);
   }
-  out.log_kept_mass = std::move(sample.log_kept_mass);
+  out.facts = std::move(sample.facts);
   out.guide_error = std::move(sample.guide_error);
   return out;
 }
@@ -74,7 +74,7 @@ engine::Sample sample_of(Completed completed) {
   out.raw_logprobs = std::move(completed.raw_logprobs);
   for (std::size_t i = 0; i < completed.top_tokens.size(); ++i)
     out.top_logprobs.push_back({completed.top_tokens[i], completed.top_logprobs[i]});
-  out.log_kept_mass = std::move(completed.log_kept_mass);
+  out.facts = std::move(completed.facts);
   out.guide_error = std::move(completed.guide_error);
   out.finish = completed.finish;
   return out;

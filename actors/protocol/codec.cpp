@@ -11,6 +11,15 @@
 
 #include <cmath>
 
+namespace troupe::experience {
+
+// For layout.hpp: facts that were not asked for are absent.
+inline const TokenFacts* present(const TokenFacts& facts) {
+  return facts.empty() ? nullptr : &facts;
+}
+
+}  // namespace troupe::experience
+
 namespace troupe::wire {
 
 // Version runs travel as their bytes in memory: (version, count) pairs of uint64.
@@ -58,7 +67,6 @@ struct Layout<schema::Scores, actors::Scores> {
           put_struct(scores.steps[i][k], steps[k]);
       }
     }
-    if (scores.wanted) put_struct(*scores.wanted, out.initWanted());
     if (!scores.modules.empty()) out.setModules(scores.modules);
   }
   static core::Result<void> read(schema::Scores::Reader in, actors::Scores& scores) {
@@ -77,8 +85,7 @@ struct Layout<schema::Scores, actors::Scores> {
       for (const auto step : value.getSteps())
         TROUPE_TRY(take_struct(true, step, steps.emplace_back()));
     }
-    TROUPE_TRY(take(in.getModules(), scores.modules, "modules"));
-    return take_struct(in.hasWanted(), in.getWanted(), scores.wanted);
+    return take(in.getModules(), scores.modules, "modules");
   }
 };
 
@@ -117,7 +124,7 @@ struct Arm;
 template <class Message>
 core::Result<Message> read_body(schema::Envelope::Reader envelope) {
   if (!Arm<Message>::is(envelope)) {
-    return core::fail(core::ErrorCode::kUnsupported, "an answer of another kind than asked for");
+    return core::fail(core::ErrorCode::kUnsupported, "the answer is of an unexpected kind");
   }
   Message message;
   TROUPE_TRY(wire::take_struct(true, Arm<Message>::get(envelope), message));

@@ -20,7 +20,7 @@ enum class AskedFor {
 
 enum class Reaction {
   kElsewhere,  // another role does it, or the same one again; several in a row restart the role
-  kRestarted,  // as kElsewhere, and the role is started again at once
+  kRestarted,  // like kElsewhere, but the role restarts at once
   kAgain,      // the role is asked again after a pause, for as long as the answer is wanted
   kReplaced,   // the group fails, and another prompt takes its place
   kResumed,    // another session goes on from the last checkpoint, until the same update has failed

@@ -10,8 +10,6 @@
 namespace troupe::actors {
 namespace {
 
-using core::ErrorCode;
-
 struct KeyName {
   const std::string& what;
   const std::string& flag;
@@ -53,7 +51,7 @@ core::Result<std::string> read_key(const std::string& place,
   struct stat facts {};
   if (::stat(file.c_str(), &facts) == 0 && (facts.st_mode & 077) != 0) {
     return core::fail(ErrorCode::kConfig,
-                      what + " in " + file + " can be read by others than its owner",
+                      what + " in " + file + " can be read by users other than its owner",
                       "chmod 600 " + file);
   }
   if (line.ends_with('\r')) line.pop_back();

@@ -53,7 +53,7 @@ struct FetchPrompts {
 struct PutGroup {
   using Reply = Ack;
   experience::Ticket ticket;
-  std::vector<experience::Trajectory> samples;
+  std::vector<experience::Trajectory> samples{};
   bool cut = false;            // a straggler: fewer samples than asked for, at least two
   std::uint32_t too_long = 0;  // samples left out because together they exceed kGroup_bytes_max
   std::vector<std::int32_t> prompt{};  // what all rows begin with; empty: the dataset's prompt
@@ -74,9 +74,9 @@ struct GroupStatus {
   std::uint32_t samples = 0;
   std::uint64_t tokens = 0;
   double mean_score = 0;
-  bool filtered = false;      // failed because its scores teach nothing
-  std::uint32_t missing = 0;  // samples of the slot without a score, those of replaced groups too
-  std::uint64_t row = 0;      // of its prompt in the dataset
+  bool filtered = false;        // failed because its scores teach nothing
+  std::uint32_t missing = 0;    // samples of the slot without a score, those of replaced groups too
+  std::uint64_t row = 0;        // of its prompt in the dataset
   std::uint32_t truncated = 0;  // samples that ended at the limit of their length
   bool ready() const { return state == experience::GroupState::kReady; }
 };
@@ -86,7 +86,7 @@ struct GroupStatuses {
   std::vector<std::uint64_t> staleness;  // tokens of the ready groups; index: age in updates
   std::uint64_t crossed = 0;             // samples with tokens of more than one version
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
-  std::vector<std::pair<std::string, double>> extras;   // mean of each value reported beside scores
+  std::vector<std::pair<std::string, double>> extras;   // mean of each extra value of rewards
   std::vector<std::pair<std::string, double>> lengths;  // correlations of score and length, by name
   std::uint64_t prompts = 0;                            // rows of the dataset of these prompts
 };
@@ -94,8 +94,8 @@ struct GroupStatuses {
 // Progress of the groups that a run waits for; counted by the data role, shown to the user.
 struct GroupCounts {
   std::uint64_t groups = 0;   // of the update, or of the evaluation
-  std::uint64_t sampled = 0;  // came from a generator, or failed
-  std::uint64_t scored = 0;   // of those, have all their scores, or failed
+  std::uint64_t sampled = 0;  // groups that came from a generator, or failed
+  std::uint64_t scored = 0;   // groups that have all their scores, or failed
 };
 
 // Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights
@@ -178,9 +178,9 @@ struct Logprobs {
 struct ScoreLogprobs {
   using Reply = Logprobs;
   std::vector<std::int32_t> prompt;
-  std::vector<std::vector<std::int32_t>> responses;  // the ids behind the prompt
+  std::vector<std::vector<std::int32_t>> responses;  // the ids after the prompt
   float temperature = 1;
-  // Of each response the places of the ids whose log-probs are wanted, ascending; empty, or an
+  // For each response, the ascending places of the ids whose log-probs are wanted; empty, or an
   // empty entry: all.
   std::vector<std::vector<std::uint32_t>> targets{};
 

@@ -19,7 +19,7 @@ struct EpisodeTask {
   std::int32_t samples = 0;  // episodes
   std::uint64_t seed = 0;
   std::vector<std::int32_t> tokens;  // the row's prompt
-  std::string text;                  // the same as text
+  std::string text;                  // the prompt as text
   std::string messages;              // JSON list of chat messages; "": the row has none
   std::string label;
   std::string columns;  // the row as JSON
@@ -60,8 +60,8 @@ struct Completed {
   std::vector<float> raw_logprobs;
   std::vector<std::int32_t> top_tokens;
   std::vector<float> top_logprobs;
-  std::vector<float> log_kept_mass;  // as engine::Sample has it
-  std::string guide_error;           // why the grammar ended the answer; empty: it did not
+  experience::TokenFacts facts;
+  std::string guide_error;  // why the grammar ended the answer; empty: it did not
 };
 
 // One call of the model, for one sample. Ticket, session and number name it: what answers it once
@@ -75,7 +75,7 @@ struct Complete {
   CallSampling sampling;
   std::uint64_t seed = 0;
   core::Version version_min = 0;
-  std::string grammar;  // that the answer must match (guide::text_of); empty: any text will do
+  std::string grammar;  // what the answer must match (guide::text_of); empty: any text
 };
 
 }  // namespace troupe::actors

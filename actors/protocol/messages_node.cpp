@@ -1,12 +1,12 @@
 #include "actors/protocol/messages_node.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
 
 namespace troupe::actors {
 
 core::Result<void> Beat::check() const {
   if (reports.size() <= limits::kHostedRoles_max) return {};
-  return core::fail(core::ErrorCode::kData, "a heartbeat with too many roles");
+  return core::fail(core::ErrorCode::kData, "a heartbeat has too many roles");
 }
 
 core::Result<void> PutLog::check() const {
@@ -15,7 +15,7 @@ core::Result<void> PutLog::check() const {
     bytes += line.size();
   if (lines.size() <= limits::kLogBatch_lines_max && bytes <= limits::kLogBatch_bytes_max)
     return {};
-  return core::fail(core::ErrorCode::kData, "too many lines of a log in one message");
+  return core::fail(core::ErrorCode::kData, "a message has too many lines of a log");
 }
 
 }  // namespace troupe::actors

@@ -15,7 +15,7 @@
 namespace troupe::actors {
 
 // The kind of an environment that a node brings of its own (`troupe attach environment`): node/NAME
-// plays environment/NAME.
+// runs environment/NAME.
 inline constexpr const char* kAttachedEnvironment = "attached-environment";
 
 // ---- to company/0
@@ -45,13 +45,13 @@ struct Join {
   std::string host_id;  // equal for processes that share memory
   std::uint32_t pid = 0;
   std::uint32_t cores = 0;
-  std::string arithmetic;          // class of the processor: "f32/v1/..."
-  std::string build;               // version of the program
-  std::vector<std::string> roles;  // kinds it offers to play
-  std::vector<HostedRole> hosted;  // started by an earlier head
-  std::string config;              // the configuration that these were started with
-  std::uint64_t run_id = 0;        // the run that it belongs to; 0: whichever it meets
-  std::string run{};               // the folder of that run, for people
+  std::string arithmetic;            // class of the processor: "f32/v1/..."
+  std::string build;                 // version of the program
+  std::vector<std::string> roles;    // kinds it offers to run
+  std::vector<HostedRole> hosted{};  // started by an earlier head
+  std::string config{};              // the configuration that `kept` started with
+  std::uint64_t run_id = 0;          // the run that it belongs to; 0: whichever it meets
+  std::string run{};                 // the folder of that run, for display
 };
 
 // A heartbeat, every kBeatEvery, with the node's figures. Error kPeerLost: the company has given
@@ -137,7 +137,7 @@ struct Spawn {
   std::uint32_t threads = 0;  // compute threads it may use
   std::string config;         // the run's resolved configuration, YAML
   std::vector<std::pair<std::string, std::string>> settings;  // "updates", hashes of files
-  std::uint32_t rank = 0, ranks = 1;  // its place in a gang; one rank is none
+  std::uint32_t rank = 0, ranks = 1;  // its place in a gang; with one rank, no gang
 };
 
 // Stops a role. `epoch`: the newest start to stop (a later one keeps running); 0: any.

@@ -17,19 +17,22 @@ namespace troupe::actors {
 // ---- to a reward role
 
 struct Scores {
-  std::vector<std::optional<double>> values;  // in the order of the samples
-  std::vector<std::string> causes{};          // why a value is missing, "" otherwise
-  std::vector<std::string> extras{};          // other values of a sample: a JSON object, or ""
-  // Set in place of values when the reward reads this and not all of it was sent.
-  std::optional<RewardReads> wanted{};
+  std::vector<std::optional<double>> values;    // in the order of the samples
+  std::vector<std::string> causes{};            // why a value is missing, "" otherwise
+  std::vector<std::string> extras{};            // other values of a sample: a JSON object, or ""
   std::vector<std::vector<StepScore>> steps{};  // of a sample; empty unless steps are scored
   std::string modules{};  // once: a JSON object, the SHA-256 of each file that its code has loaded
+};
+
+// Asks a reward what it reads.
+struct IntroduceReward {
+  using Reply = RewardReads;
 };
 
 struct Score {
   using Reply = Scores;
   RewardGroup group;  // for an evaluation its `update` is 0
-  RewardReads sent;   // what `group` holds beside prompt, responses and label
+  RewardReads sent;   // what `group` holds besides prompt, responses and label
 };
 
 // ---- reward sets
@@ -82,14 +85,14 @@ struct AttachReward {
   std::string name;
   std::string peer;
   double weight = 1;
-  std::string formula{};  // of the new set; "": that of the set before
+  std::string formula{};  // formula of the new set; "": keep the last one
   core::Result<void> check() const { return finite_weight(name, weight); }
 };
 struct ReweightReward {
   using Reply = RewardsChanged;
   std::string name;  // "": no weight changes
   double weight = 1;
-  std::string formula{};  // of the new set; "": that of the set before
+  std::string formula{};  // formula of the new set; "": keep the last one
   core::Result<void> check() const { return finite_weight(name, weight); }
 };
 // Answers once the last group that needs the reward is scored.

@@ -23,20 +23,20 @@ struct TrainingRow {
   std::string file;
   std::uint64_t line = 0;
   std::uint32_t teacher = 0;
-  std::vector<std::int32_t> labels;
-  std::vector<float> shares;
+  std::vector<std::int32_t> labels{};
+  std::vector<float> shares{};
   std::string category{};
 
   // Error kData: the flags do not fit the answer, or the labels do not fit the flags.
   core::Result<void> check() const {
     if (!learn.empty() && learn.size() != answer.size()) {
-      return core::fail(core::ErrorCode::kData, "a row with flags for other tokens than it has");
+      return core::fail(core::ErrorCode::kData, "a row's flags do not match its tokens");
     }
     const std::size_t given = labels.size() + shares.size();
     const auto learned = learn.size() - static_cast<std::size_t>(std::count(
                                             learn.begin(), learn.end(), std::uint8_t{0}));
     if (given == 0 || given == learned) return {};
-    return core::fail(core::ErrorCode::kData, "a row with labels for other tokens than it learns");
+    return core::fail(core::ErrorCode::kData, "a row's labels do not match the tokens it learns");
   }
 };
 

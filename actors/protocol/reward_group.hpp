@@ -46,11 +46,11 @@ inline std::size_t samples_in(const std::vector<RewardGroup>& groups) {
   return count;
 }
 
-// What a reward reads beside prompt, response and label. Only this is sent, since rows can be long
+// What a reward reads besides prompt, response and label. Only this is sent, since rows can be long
 // (the tests of a coding task).
 struct RewardReads {
   bool all_columns = false;          // of the dataset row
-  std::vector<std::string> columns;  // without `all_columns`: these
+  std::vector<std::string> columns;  // the columns, unless all_columns
   bool messages = false;             // the prompt as a list of messages
   bool tokens = false;               // the sampled ids
 

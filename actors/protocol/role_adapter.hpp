@@ -1,8 +1,8 @@
 // Lets a RoleHost run a role of actors/: passes frames on to its `on(Request)` handlers.
 #pragma once
 
-#include "actors/limits.hpp"
 #include "actors/protocol/dispatch.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/cluster/role_host.hpp"
 
 #include <memory>

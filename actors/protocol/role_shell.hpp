@@ -2,7 +2,7 @@
 // a copy and uses it on its strand.
 #pragma once
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/device_queue.hpp"
 #include "runtime/async/event.hpp"

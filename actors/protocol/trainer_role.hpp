@@ -1,12 +1,12 @@
 // The common base of the roles that train, policy and critic: runs a trainer on the device thread,
 // counts its updates, and saves and loads its state, never in the middle of an update. It keeps its
-// answers since the checkpoint before the last: a new head that goes on from there asks again for
+// answers since the checkpoint before the last: a new head that resumes from there asks again for
 // every update since, and what is learned already is answered, not learned twice. A role derives
 // from it and runs on its strand. Bound: kAnswers_max answers.
 #pragma once
 
-#include "actors/limits.hpp"
 #include "actors/protocol/device_work.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/async/turns.hpp"
@@ -31,7 +31,7 @@ class TrainerRole {
     if (inside_) {
       co_return core::fail(
           core::ErrorCode::kInvalidArgument,
-          "the " + name_ + " stands half-way through update " + std::to_string(*inside_ + 1));
+          "the " + name_ + " is half-way through update " + std::to_string(*inside_ + 1));
     }
     const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
     auto job = [trainer = trainer_, disk = &disk_, folder, name = name_]() -> core::Result<void> {
@@ -39,7 +39,7 @@ class TrainerRole {
         return core::fail(
             core::ErrorCode::kResources,
             "the " + name + " does not see the checkpoint folder " + folder.parent_path().string(),
-            "play it on a host that shares the run folder");
+            "run it on a host that shares the run folder");
       }
       TROUPE_TRY(disk->make_folder(folder));
       return trainer->save_state(folder);
@@ -105,9 +105,8 @@ class TrainerRole {
   // Error kPeerLost: an update failed half-way, so the role must start again.
   core::Result<void> check_whole() const {
     if (!inside_) return {};
-    return core::fail(
-        core::ErrorCode::kPeerLost,
-        "the " + name_ + " stands half-way through update " + std::to_string(*inside_ + 1));
+    return core::fail(core::ErrorCode::kPeerLost, "the " + name_ + " is half-way through update " +
+                                                      std::to_string(*inside_ + 1));
   }
   // The answer given when this update was trained on; nothing when it was not yet. Error
   // kInvalidArgument: it was, too long ago for the answer to be kept.
@@ -131,7 +130,7 @@ class TrainerRole {
 
   // The update changes the trainer from now on, until `learned` is called.
   void begin_update(std::uint64_t update) { inside_ = update; }
-  // It failed before it changed anything: the trainer is as it was before.
+  // The update failed before it changed anything: the trainer is as it was.
   void abandon_update() { inside_.reset(); }
   template <class Report>
   Trained learned(std::uint64_t update, Report report) {
@@ -168,7 +167,7 @@ class TrainerRole {
   std::uint64_t updates_ = 0;                 // since this role started
   std::optional<std::uint64_t> inside_;       // the update that is changing the trainer
   std::map<std::uint64_t, Trained> answers_;  // by update, without a gap
-  std::uint64_t from_ = 0;                    // updates before the first of these
+  std::uint64_t from_ = 0;                    // updates before the first of answers_
   core::Version from_version_ = 0;            // the version then
   std::uint64_t saved_ = 0;                   // updates in the last checkpoint
 };

@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-inline TrainingRow stored(const data::SupervisedRow& row) {
+inline TrainingRow stored(const troupe::data::SupervisedRow& row) {
   TrainingRow out;
   out.id = row.id;
   out.prompt.assign(row.prompt.begin(), row.prompt.end());
@@ -28,8 +28,8 @@ inline TrainingRow stored(const data::SupervisedRow& row) {
 }
 
 // A view that is valid as long as `row`.
-inline data::SupervisedRow view_of(const TrainingRow& row) {
-  data::SupervisedRow out;
+inline troupe::data::SupervisedRow view_of(const TrainingRow& row) {
+  troupe::data::SupervisedRow out;
   out.id = row.id;
   out.prompt = row.prompt;
   out.answer = row.answer;
@@ -46,8 +46,8 @@ inline data::SupervisedRow view_of(const TrainingRow& row) {
   return out;
 }
 
-inline std::vector<data::SupervisedRow> views_of(const std::vector<TrainingRow>& rows) {
-  std::vector<data::SupervisedRow> out;
+inline std::vector<troupe::data::SupervisedRow> views_of(const std::vector<TrainingRow>& rows) {
+  std::vector<troupe::data::SupervisedRow> out;
   out.reserve(rows.size());
   for (const TrainingRow& row : rows)
     out.push_back(view_of(row));

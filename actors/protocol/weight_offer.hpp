@@ -2,7 +2,7 @@
 // one, and publishes it together with the others.
 #pragma once
 
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include "runtime/cluster/limits.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::reference {
 namespace {
 
 std::int64_t rows_of(const ScoreLogprobs& request) {
@@ -104,4 +104,4 @@ core::Result<std::vector<Logprobs>> ReferenceRole::score(const model::PackedWeig
   return result;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reference

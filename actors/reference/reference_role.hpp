@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reference {
 
 class ReferenceRole {
  public:
@@ -48,4 +48,4 @@ class ReferenceRole {
   bool working_ = false;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reference

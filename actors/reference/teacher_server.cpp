@@ -6,10 +6,9 @@
 #include <cmath>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::reference {
 namespace {
 
-using core::ErrorCode;
 using nlohmann::json;
 
 // Log-probs are at most 0; a server may round one up by a little.
@@ -50,8 +49,8 @@ core::Result<void> check_spelling(const json& theirs,
     if (their == "token_id:" + std::to_string(response[i]) || trimmed(their) == ours) continue;
     ++different;
     if (example.empty())
-      example = "token " + std::to_string(response[i]) + " is '" + printed(their) +
-                "' there and '" + printed(ours) + "' here";
+      example = "token " + std::to_string(response[i]) + " is '" + reward::printed(their) +
+                "' there and '" + reward::printed(ours) + "' here";
   }
   if (2 * different <= compared) return {};
   return wrong("has another tokenizer (" + example + ")", "serve a model with the policy's");
@@ -79,13 +78,13 @@ core::Result<std::vector<float>> read_teacher_reply(const std::string& body,
                                                     std::span<const std::int32_t> response,
                                                     const TokenSpelling& spelling) {
   auto reply = parse::bounded_json<json>(body, {});
-  if (!reply) return wrong("gave '" + printed(body) + "', which " + reply.error().message);
+  if (!reply) return wrong("gave '" + reward::printed(body) + "', which " + reply.error().message);
   const json& choices = reply->is_object() ? reply->value("choices", json()) : json();
   const bool has_choice = choices.is_array() && choices.size() == 1 && choices[0].is_object();
   const json logprobs = has_choice ? choices[0].value("logprobs", json()) : json();
   const json values = logprobs.is_object() ? logprobs.value("token_logprobs", json()) : json();
   if (!values.is_array()) {
-    return wrong("gave no choices[0].logprobs.token_logprobs but '" + printed(body) + "'",
+    return wrong("gave no choices[0].logprobs.token_logprobs but '" + reward::printed(body) + "'",
                  "it must answer \"echo\" with \"logprobs\", as troupe serve does");
   }
   const std::size_t wanted = prompt_tokens + response.size();
@@ -97,7 +96,7 @@ core::Result<std::vector<float>> read_teacher_reply(const std::string& body,
   for (std::size_t i = prompt_tokens; i < wanted; ++i) {
     const double value = values[i].is_number() ? values[i].get<double>() : std::nan("");
     if (!(std::isfinite(value) && value <= kLogprob_max)) {
-      return wrong("gave " + printed(values[i].dump()) + " as the log-prob of token " +
+      return wrong("gave " + reward::printed(values[i].dump()) + " as the log-prob of token " +
                    std::to_string(i + 1));
     }
     out.push_back(static_cast<float>(std::min(value, 0.0)));
@@ -113,7 +112,7 @@ core::Result<std::vector<float>> at_targets(const std::vector<float>& all,
                                             const std::vector<std::uint32_t>& targets) {
   std::vector<float> some;
   for (const std::uint32_t target : targets) {
-    if (target >= all.size()) return wrong("a target is no place of its response");
+    if (target >= all.size()) return wrong("a target is not a place of its response");
     some.push_back(all[target]);
   }
   return some;
@@ -154,7 +153,7 @@ async::task<core::Result<void>> TeacherServer::ask_for(TeacherServer* self,
   if (reply.http.status < 200 || reply.http.status > 299) {
     co_return core::fail(ErrorCode::kData, where + " answered with status " +
                                                std::to_string(reply.http.status) + ": '" +
-                                               printed(reply.http.body) + "'");
+                                               reward::printed(reply.http.body) + "'");
   }
   auto logprobs =
       read_teacher_reply(reply.http.body, prompt.size(), response, self->options_.spelling);
@@ -163,4 +162,4 @@ async::task<core::Result<void>> TeacherServer::ask_for(TeacherServer* self,
   co_return core::Result<void>();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reference

@@ -6,6 +6,7 @@
 // tokens that were asked for, is kData.
 #pragma once
 
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "actors/reward/http_servers.hpp"
@@ -16,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reference {
 
 // The spelling of a token as servers show it; "" when nothing can be said of it (a special token, a
 // part of a character).
@@ -24,7 +25,7 @@ using TokenSpelling = std::function<std::string(std::int32_t token)>;
 
 struct TeacherServerOptions {
   std::string url;  // of the API: ".../v1", or with its /completions
-  core::Duration deadline = limits::kRoundDeadline;
+  core::Duration deadline = actors::limits::kRoundDeadline;
   TokenSpelling spelling;  // of the policy's tokenizer; null: tokens are not compared
 };
 
@@ -60,7 +61,7 @@ class TeacherServer {
 
   RoleContext context_;
   const TeacherServerOptions options_;
-  HttpServers servers_;
+  reward::HttpServers servers_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reference

@@ -2,7 +2,7 @@
 
 #include "actors/reward/calls_host.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 class BlockingReward final : public RewardSource {
@@ -29,4 +29,4 @@ std::unique_ptr<RewardSource> make_blocking_reward(std::unique_ptr<RewardCalls> 
   return std::make_unique<BlockingReward>(std::move(calls));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 std::unique_ptr<RewardSource> make_blocking_reward(std::unique_ptr<RewardCalls> calls);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

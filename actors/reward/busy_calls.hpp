@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class BusyCalls {
  public:
@@ -29,4 +29,4 @@ class BusyCalls {
   std::size_t open_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

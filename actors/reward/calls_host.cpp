@@ -1,6 +1,6 @@
 #include "actors/reward/calls_host.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 async::task<void> begin_calls(RewardCalls* calls, RoleContext context) {
@@ -31,4 +31,4 @@ CallsHost::~CallsHost() {
   io_.join();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class CallsHost {
  public:
@@ -20,7 +20,7 @@ class CallsHost {
   ~CallsHost();  // cancels what the calls still do, and waits for it
 
   RewardCalls& calls() noexcept { return *calls_; }
-  // Its only thread: what else runs there never runs beside the calls.
+  // Its only thread: what else runs there never runs alongside the calls.
   async::IoThreads& io() noexcept { return io_; }
   // Runs `body` where the calls are made, and waits for its end.
   template <class T>
@@ -36,4 +36,4 @@ class CallsHost {
   async::Scope scope_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 using nlohmann::json;
@@ -43,10 +43,10 @@ core::Result<std::optional<std::string>> read_chat_reply(const std::string& body
   const json* const choices = member(*reply, "choices");
   if (choices == nullptr && member(*reply, "error") != nullptr) return no("the reply is an error");
   if (choices == nullptr || !choices->is_array() || choices->empty()) {
-    return no("the reply is no chat completion");
+    return no("the reply is not a chat completion");
   }
   const json* const message = member((*choices)[0], "message");
-  if (message == nullptr) return no("the reply is no chat completion");
+  if (message == nullptr) return no("the reply is not a chat completion");
   const json* const content = member(*message, "content");
   std::optional<std::string> text;
   if (content != nullptr && content->is_string()) text = content->get<std::string>();
@@ -63,4 +63,4 @@ std::string chat_url(const std::string& base) {
   return url + (bare ? "/v1" : "") + std::string(kChatPath);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

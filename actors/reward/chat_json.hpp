@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 struct ChatQuestion {
   std::string model;   // empty: left out of the request
@@ -23,11 +23,11 @@ struct ChatQuestion {
 std::string chat_request(const ChatQuestion& question);
 
 // The text of the first choice; nullopt when it has none (a filter, a call of a tool). Error
-// (kData): this is no chat completion, as a proxy's page or {"error": ...} sent with status 200.
+// (kData): this is not a chat completion, as a proxy's page or {"error": ...} sent with status 200.
 core::Result<std::optional<std::string>> read_chat_reply(const std::string& body);
 
 // The URL of chat completions under the base URL of an API: http://HOST/v1, http://HOST, or the
 // whole URL already.
 std::string chat_url(const std::string& base);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -7,10 +7,8 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
-
-using core::ErrorCode;
 
 bool is_answer(int status) {
   return status >= 200 && status <= 299;
@@ -112,4 +110,4 @@ core::Result<std::unique_ptr<RewardCalls>> make_http_reward(std::vector<std::str
   return {std::make_unique<HttpReward>(std::move(urls), std::move(name), format)};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 enum class RewardFormat {
   kOpenRlhf,  // a request holds all samples of a batch
@@ -31,4 +31,4 @@ core::Result<std::unique_ptr<RewardCalls>> make_http_reward(
 // OpenRLHF takes for a failure.
 inline constexpr const char* kMissingHeader = "Troupe-Missing";
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -3,15 +3,14 @@
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/reward_json.hpp"
 #include "runtime/core/at_exit.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
-using core::ErrorCode;
 using Place = ServerBoard::Place;
 
 constexpr std::uint64_t kSilence_s_max = 60;  // most that one Retry-After may ask for
@@ -142,9 +141,7 @@ bool HttpServers::leave(Request& request) {
 }
 
 core::Failure HttpServers::nobody(const Request& request) const {
-  std::string text;
-  for (const std::string& cause : request.causes)
-    text += (text.empty() ? "" : "; ") + cause;
+  std::string text = core::joined(request.causes, "; ");
   for (Place place = 0; place < urls_.size(); ++place) {
     const bool silent = !request.tried[place] && board_.silent(place, context_.timers->now());
     if (silent) text += (text.empty() ? "" : "; ") + silences_[place];
@@ -171,7 +168,7 @@ async::task<void> HttpServers::attempt(std::shared_ptr<Request> request, Place p
   std::string body = *request->body;
   net::HttpHeaders headers = options_.headers;
   auto reply = co_await client_.post_json(urls_[place], std::move(body), request->deadline,
-                                         std::move(headers));
+                                          std::move(headers));
   --request->running;
   if (place == request->last) request->last_ended = true;
   take(*request, place, sent, std::move(reply));
@@ -214,11 +211,10 @@ void HttpServers::take(Request& request,
 
 void HttpServers::keep_silence(Place place, const net::HttpReply& reply) {
   const std::string_view text = net::find_header(reply.headers, "retry-after");
-  std::uint64_t seconds = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return;
+  const auto seconds = core::number_of<std::uint64_t>(text);
+  if (!seconds) return;
   board_.silence(place,
-                 context_.timers->now() + std::chrono::seconds(std::min(seconds, kSilence_s_max)));
+                 context_.timers->now() + std::chrono::seconds(std::min(*seconds, kSilence_s_max)));
   silences_[place] = options_.what + " " + urls_[place] + " answered with status " +
                      std::to_string(reply.status) + " and asked not to be called for " +
                      std::string(text) + " s";
@@ -236,4 +232,4 @@ wire::Amounts HttpServers::amounts() const {
           {"servers_away", static_cast<double>(away)}};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -7,6 +7,7 @@
 
 #include "actors/protocol/call_gate.hpp"
 #include "actors/protocol/role_shell.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/server_board.hpp"
 #include "runtime/net/http_client.hpp"
 #include "runtime/wire/role_report.hpp"
@@ -17,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // The beginning of a reply for a message, in printable ASCII.
 std::string printed(const std::string& body);
@@ -25,7 +26,7 @@ std::string printed(const std::string& body);
 struct HttpServersOptions {
   std::string what = "reward server";  // in messages, before the URL
   net::HttpHeaders headers{};          // of every request
-  // A text that no reply may bring into messages: `shown` blots it out.
+  // A text that no reply may put into messages: `shown` blots it out.
   std::string secret{};
   // Why a reply with status 2xx says nothing but that the server is sick; "" when it is an answer.
   // Such a server is away, as one that answers 503. May be empty.
@@ -47,7 +48,7 @@ class HttpServers {
   // The servers' requests are children of the context's scope.
   void begin(const RoleContext& context);
 
-  // The first reply that says nothing of a server that is away, whatever its status. Errors:
+  // The first reply of a server that is not away, whatever its status. Errors:
   // kPeerLost with the causes, when each server is away; kConfig, kData or kResources when a
   // request cannot be made or the reply is not HTTP.
   async::task<core::Result<Reply>> post(std::string body, core::Duration deadline);
@@ -84,4 +85,4 @@ class HttpServers {
   std::uint64_t requests_ = 0, moved_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

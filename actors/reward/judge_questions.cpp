@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr std::size_t kLabel = JudgeQuestion::kLabel;
@@ -141,4 +141,4 @@ std::vector<RewardScore> judge_scores(const Rubric& rubric,
   return scores;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // One question: about sample `first`, or about two answers, `first` of which is shown first.
 // kLabel stands for the row's label.
@@ -42,4 +42,4 @@ std::vector<RewardScore> judge_scores(const Rubric& rubric,
                                       const std::vector<JudgeQuestion>& questions,
                                       const std::vector<JudgeOutcome>& outcomes);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -4,6 +4,7 @@
 #include "actors/reward/chat_json.hpp"
 #include "actors/reward/http_servers.hpp"
 #include "actors/reward/judge_questions.hpp"
+#include "actors/reward/limits.hpp"
 #include "runtime/core/at_exit.hpp"
 #include "runtime/net/url.hpp"
 
@@ -11,10 +12,8 @@
 #include <cctype>
 #include <map>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
-
-using core::ErrorCode;
 
 // What is wrong with one request, and not with the judge: too long, or refused for what it says.
 bool judges_request(int status) {
@@ -178,4 +177,4 @@ core::Result<std::unique_ptr<RewardCalls>> make_judge_reward(JudgeOptions option
   return {std::make_unique<JudgeReward>(std::move(options), std::move(urls))};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

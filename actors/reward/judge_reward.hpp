@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 struct JudgeOptions {
   std::vector<std::string> urls;  // base URLs, as http://HOST:PORT/v1
@@ -33,4 +33,4 @@ struct JudgeOptions {
 // judge_contradictions, the share in which both orders name the same place.
 core::Result<std::unique_ptr<RewardCalls>> make_judge_reward(JudgeOptions options);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

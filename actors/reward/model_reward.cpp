@@ -11,10 +11,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
-using core::ErrorCode;
 using Ids = std::vector<std::int32_t>;
 
 // Consecutive samples (by index) that share their first `shared` tokens.
@@ -201,7 +200,7 @@ core::Result<void> check_reward_folder(const std::filesystem::path& folder, bool
 
 core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions options,
                                                               core::TeamRunner& team) {
-  TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.columns.as_chat));
+  TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.columns.apply_chat_template));
   TROUPE_TRY_ASSIGN(params, model::load_model(options.folder, model::HeadKind::kScore));
   TROUPE_TRY(model::check_memory(params->spec(), team.memory(), "reward"));
   auto packed = std::make_shared<model::PackedWeights>(params->spec(), kernels::PanelDtype::kF32,
@@ -213,4 +212,4 @@ core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions
       folder.eos, team));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

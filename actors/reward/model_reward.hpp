@@ -15,15 +15,15 @@
 #include <filesystem>
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 struct ModelRewardOptions {
   std::filesystem::path folder;
   std::int64_t rows_max = 2048;
   bool normalise = false;  // (score - mean) / std of the model's config.json
   // How the run read prompts from dataset rows. This model's template renders prompts that are
-  // chats; with columns.as_chat, all prompts.
-  data::DatasetColumns columns;
+  // chats; with columns.apply_chat_template, all prompts.
+  troupe::data::DatasetColumns columns;
 };
 
 // kConfig when the folder has no score head or names no end-of-sequence token, or when chats are
@@ -35,4 +35,4 @@ core::Result<void> check_reward_folder(const std::filesystem::path& folder, bool
 core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions options,
                                                               core::TeamRunner& team);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

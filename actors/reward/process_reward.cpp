@@ -1,6 +1,6 @@
 #include "actors/reward/process_reward.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/scored_text.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/packed.hpp"
@@ -14,10 +14,8 @@
 #include <array>
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
-
-using core::ErrorCode;
 
 constexpr std::array<std::string_view, 4> kReduceNames = {"last", "min", "mean", "product"};
 constexpr std::string_view kBlank = " \t\r\n";
@@ -65,7 +63,7 @@ core::Result<OpenedFolder> open_process_folder(const ProcessRewardOptions& optio
   if (marks.placeholder.empty()) {
     return core::fail(ErrorCode::kConfig,
                       "reward.process.placeholder_token: the config.json of " + folder +
-                          " does not say which token stands behind a step",
+                          " does not say which token follows a step",
                       "give it");
   }
   if (rewards.size() < 2) {
@@ -81,7 +79,7 @@ core::Result<OpenedFolder> open_process_folder(const ProcessRewardOptions& optio
     TROUPE_TRY_ASSIGN(id, one_token(tokenizer, reward, "reward.process.reward_tokens"));
     marks.reward_ids.push_back(id);
   }
-  TROUPE_TRY_ASSIGN(chat, text::load_template(options.folder, options.columns.as_chat));
+  TROUPE_TRY_ASSIGN(chat, text::load_template(options.folder, options.columns.apply_chat_template));
   ScoredText text{options.columns, std::move(chat), options.folder};
   return OpenedFolder{std::move(tokenizer), std::move(text), std::move(marks)};
 }
@@ -161,7 +159,7 @@ class ProcessReward final : public RewardSource {
     if (static_cast<std::size_t>(all) != skipped + steps.ends.size()) {
       return core::fail(ErrorCode::kData,
                         "the placeholder '" + marks.placeholder +
-                            "' melts into the text beside it: " + std::to_string(all) +
+                            "' merges with the text next to it: " + std::to_string(all) +
                             " tokens of it were found for " +
                             std::to_string(skipped + steps.ends.size()),
                         "a process reward model wants one that stays a token of its own "
@@ -305,4 +303,4 @@ core::Result<std::unique_ptr<RewardSource>> make_process_reward(ProcessRewardOpt
       std::move(options), std::move(packed), std::move(folder), team));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -1,5 +1,5 @@
 // A reward source that is a process reward model: a language model that chooses among reward tokens
-// at a placeholder behind each step of a response (`troupe train prm`). A step's score is the
+// at a placeholder after each step of a response (`troupe train prm`). A step's score is the
 // probability of the first reward token among them. A response is cut into steps at a separator;
 // blank pieces are no steps, and one without any text is a single step. A response of more steps
 // than kRewardSteps_max has the rest in its last. The model's own tokenizer and, where prompts are
@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // How the scores of a response's steps become its score. Where each is a reward of its own, they
 // count as their sum.
@@ -40,10 +40,11 @@ struct ProcessRewardOptions {
   std::string placeholder;
   std::vector<std::string> reward_tokens;
   std::string separator;
-  data::DatasetColumns columns;  // how prompts were read from dataset rows (scored_text.hpp)
+  troupe::data::DatasetColumns
+      columns;  // how prompts were read from dataset rows (scored_text.hpp)
 };
 
-// A response with a placeholder behind each of its steps, and where these end in the response.
+// A response with a placeholder after each of its steps, and where these end in the response.
 struct MarkedSteps {
   std::string text;
   std::vector<std::uint32_t> ends;  // bytes
@@ -68,4 +69,4 @@ core::Result<void> check_process_folder(const ProcessRewardOptions& options);
 core::Result<std::unique_ptr<RewardSource>> make_process_reward(ProcessRewardOptions options,
                                                                 core::TeamRunner& team);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

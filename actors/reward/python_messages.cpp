@@ -5,10 +5,9 @@
 #include "runtime/core/foreign_text.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
-using core::ErrorCode;
 using nlohmann::json;
 
 std::string dump_line(const json& value) {
@@ -87,7 +86,7 @@ core::Result<std::vector<RewardScore>> read_python_reply(const json& reply,
                        returned[sample].is_string() &&
                        !returned[sample].get_ref<const std::string&>().empty();
     return where + " returned " +
-           (shown ? returned[sample].get<std::string>() + ", which is no finite number,"
+           (shown ? returned[sample].get<std::string>() + ", which is not a finite number,"
                   : std::string("no finite number")) +
            " for the sample";
   };
@@ -105,4 +104,4 @@ core::Result<std::vector<RewardScore>> read_python_reply(const json& reply,
   return scores;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // What a worker says of its function in its first line.
 struct PythonGreeting {
@@ -31,4 +31,4 @@ core::Result<std::vector<RewardScore>> read_python_reply(const nlohmann::json& r
                                                          std::size_t count,
                                                          const std::string& where);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

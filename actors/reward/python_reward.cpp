@@ -1,6 +1,8 @@
 #include "actors/reward/python_reward.hpp"
 
+#include "actors/protocol/limits.hpp"
 #include "actors/reward/busy_calls.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/python_messages.hpp"
 #include "actors/reward/python_worker_source.hpp"
 #include "actors/reward/worker_slots.hpp"
@@ -10,10 +12,8 @@
 #include <list>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
-
-using core::ErrorCode;
 
 class PythonReward final : public RewardCalls {
  public:
@@ -80,7 +80,7 @@ class PythonReward final : public RewardCalls {
     slots.command = pool.command;
     slots.workers = pool.workers;
     slots.calls_max = pool.calls_max;
-    slots.failed_pause = limits::kScorerPause_max;
+    slots.failed_pause = actors::limits::kScorerPause_max;
     slots.greeted = [this](const nlohmann::json& line) -> core::Result<void> {
       TROUPE_TRY_SET(greeting_, read_greeting(line, where()));
       return {};
@@ -152,7 +152,7 @@ class PythonReward final : public RewardCalls {
   std::list<std::shared_ptr<std::shared_ptr<async::Event>>> line_;
   std::uint64_t next_id_ = 0, timed_ = 0;
   double timed_s_ = 0;
-  std::string modules_;  // that nobody has taken yet
+  std::string modules_;  // not taken yet
 };
 
 }  // namespace
@@ -185,4 +185,4 @@ core::Result<std::unique_ptr<RewardCalls>> make_worker_reward(WorkerPool pool) {
   return {std::make_unique<PythonReward>(std::move(pool), std::move(process), std::move(greeting))};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

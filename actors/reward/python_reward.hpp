@@ -6,14 +6,14 @@
 // worker is found and the others are kept.
 #pragma once
 
-#include "actors/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/reward_calls.hpp"
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // Which program the workers run, and how many.
 struct WorkerPool {
@@ -21,7 +21,7 @@ struct WorkerPool {
   std::string where;                 // in errors: "reward function FILE"
   std::vector<std::string> command;  // python_worker.py with its arguments
   std::size_t workers = 1;
-  std::uint64_t calls_max = limits::kRewardWorkerCalls_max;  // of a worker, then it is replaced
+  std::uint64_t calls_max = limits::kRewardWorkerCalls_max;  // calls of one worker process
   // A batch has at least this long for each of its samples, whatever its deadline.
   core::Duration sample_time{};
 };
@@ -37,7 +37,7 @@ struct PythonRewardOptions {
 // naming the file, with the end of the traceback.
 core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOptions options);
 
-// The same for a program of our own.
+// Like make_python_reward, for a program of our own.
 core::Result<std::unique_ptr<RewardCalls>> make_worker_reward(WorkerPool pool);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -1,15 +1,13 @@
 #include "actors/reward/python_worker.hpp"
 
-#include "actors/environment/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/worker_words.hpp"
 #include "runtime/data/limits.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
-
-using core::ErrorCode;
+namespace troupe::actors::reward {
 
 PythonWorker::PythonWorker(const RoleContext& context,
                            std::unique_ptr<WorkerProcess> process,
@@ -17,7 +15,7 @@ PythonWorker::PythonWorker(const RoleContext& context,
     : context_(context), process_(std::move(process)), name_(process_->name()), greeted_(greeted) {
   WorkerProcess::Streams streams = process_->take_streams();
   lines_.emplace(context.scope->executor(), std::move(streams.requests), std::move(streams.replies),
-                 std::move(streams.read), data::limits::kJsonLine_bytes_max);
+                 std::move(streams.read), troupe::data::limits::kJsonLine_bytes_max);
   if (!streams.prints) return;
   prints_.emplace(context.scope->executor(), net::OwnedFd(), std::move(streams.prints), "",
                   limits::kPrintedLine_bytes_max, net::LinePair::Longer::kCut);
@@ -127,6 +125,7 @@ void PythonWorker::take(const std::string& line) {
   if (!reply.is_object() || !reply.contains("id") || !reply["id"].is_number_unsigned()) {
     return lose({ErrorCode::kClosed, "the " + name_ + "'s reply is not a JSON object"}, false);
   }
+  answered_ = true;
   const auto found = batches_.find(reply["id"].get<std::uint64_t>());
   if (found == batches_.end()) return;
   const auto batch = std::move(found->second);
@@ -170,4 +169,4 @@ void PythonWorker::settle(Batch& batch, core::Result<Json> answer) {
   batch.news->notify_all();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

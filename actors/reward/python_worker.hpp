@@ -19,7 +19,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
  public:
@@ -32,7 +32,7 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
     bool alone = false;      // when the worker ended: it had no other batch
     bool bystander = false;  // the worker was killed because of another batch
     std::shared_ptr<Answer> answer = std::make_shared<Answer>();
-    // When the worker began with it, where it says so; notified then, and when the batch is over.
+    // When the worker began the batch, if it says so. `news` fires then and at the batch's end.
     std::optional<core::TimePoint> begun{};
     std::optional<async::Notifier> news{};
     bool over = false;
@@ -67,7 +67,9 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   const std::string& how_it_ended() const noexcept { return how_; }
   // When its last line came.
   core::TimePoint heard() const noexcept { return heard_; }
-  // Of a worker that ended: how many of its batches it had begun.
+  // True once a reply has come: such a worker can live.
+  bool answered() const noexcept { return answered_; }
+  // How many of its batches a worker had begun when it ended.
   std::size_t begun_at_end() const noexcept { return begun_at_end_; }
   std::size_t load() const noexcept { return batches_.size(); }
   std::uint64_t given() const noexcept { return given_; }
@@ -94,11 +96,11 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   std::map<std::uint64_t, std::shared_ptr<Batch>> batches_;  // by id
   std::string unsent_;
   bool writing_ = false;
-  bool ended_ = false;
+  bool ended_ = false, answered_ = false;
   std::string how_;
   core::TimePoint heard_{};  // when the last line came
   std::uint64_t given_ = 0;
   std::size_t begun_at_end_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -37,7 +37,7 @@ def is_finite(value):
 
 
 class Extras:
-    """What a function reports beside its scores: for each sample, values by name."""
+    """What a function reports besides its scores: for each sample, values by name."""
 
     def __init__(self, count):
         self.of_sample = [{} for _ in range(count)]
@@ -68,7 +68,7 @@ class TrainerState:
 
 class Function:
     """A user's function and how it is called."""
-    # What TRL's form gives beside columns.
+    # What TRL's form gives besides columns.
     GIVEN = {"prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric"}
 
     def __init__(self, function):

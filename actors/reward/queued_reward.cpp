@@ -1,11 +1,11 @@
 #include "actors/reward/queued_reward.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/reward/limits.hpp"
 
 #include <deque>
 #include <iterator>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 using QueuedAnswer = RewardCalls::Answer;
@@ -113,4 +113,4 @@ std::unique_ptr<RewardCalls> make_queued_reward(std::unique_ptr<RewardSource> so
   return std::make_unique<QueuedReward>(std::move(source));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

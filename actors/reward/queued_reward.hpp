@@ -8,8 +8,8 @@
 
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 std::unique_ptr<RewardCalls> make_queued_reward(std::unique_ptr<RewardSource> source);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

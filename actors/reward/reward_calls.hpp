@@ -1,7 +1,7 @@
 // RewardCalls, the interface of a reward that scores several batches at a time: a server, a pool of
 // workers, or a RewardSource whose waiting batches are joined (queued_reward.hpp). A call is a
 // coroutine; all calls of one object are made on one strand. The codes of errors are those of
-// RewardSource. Bound of the calls: whoever makes them.
+// RewardSource. Bound of the calls: set by the callers.
 #pragma once
 
 #include "actors/protocol/role_shell.hpp"
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class RewardCalls {
  public:
@@ -20,7 +20,7 @@ class RewardCalls {
 
   virtual ~RewardCalls() = default;
   virtual std::string name() const = 0;
-  // What it reads beside prompt, response and label.
+  // What it reads besides prompt, response and label.
   virtual RewardReads reads() const { return {}; }
   // Columns of the dataset without which it cannot be called.
   virtual std::vector<std::string> needs() const { return {}; }
@@ -28,11 +28,11 @@ class RewardCalls {
   virtual void begin(const RoleContext& context) = 0;
   // One score per sample, in order. `deadline`: of a try, from when the batch is being scored.
   virtual async::task<Answer> score(std::vector<RewardGroup> groups, core::Duration deadline) = 0;
-  // The files that its code has loaded beside its own, as JSON with their SHA-256; "" when that has
+  // The files that its code has loaded besides its own, as JSON with SHA-256; "" when that has
   // not changed since it was last taken.
   virtual std::string take_modules() { return {}; }
   // Counts for `status`.
   virtual wire::Amounts amounts() const { return {}; }
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

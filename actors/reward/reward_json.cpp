@@ -1,6 +1,6 @@
 #include "actors/reward/reward_json.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
 #include "runtime/parse/written_numbers.hpp"
@@ -11,10 +11,9 @@
 #include <cmath>
 #include <map>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
-using core::ErrorCode;
 using nlohmann::json;
 
 std::string shown(const std::string& text) {
@@ -143,7 +142,7 @@ core::Result<RewardRequest> sample_groups(const json& request,
   }
   for (std::size_t i = 0; i < responses.size(); ++i) {
     if (!responses[i].is_string()) {
-      return core::fail(ErrorCode::kData, "sample " + std::to_string(i) + " is no text");
+      return core::fail(ErrorCode::kData, "sample " + std::to_string(i) + " is not text");
     }
     RewardGroup& group = read.groups.emplace_back();
     group.prompt = text_of(prompts[i]);
@@ -248,7 +247,7 @@ core::Result<RewardRequest> read_reward_request(const std::string& text,
   for (std::size_t i = 0; i < queries.size(); ++i) {
     const bool texts = queries[i].is_string() && (prompts.is_null() || prompts[i].is_string());
     if (!texts) {
-      return core::fail(ErrorCode::kData, "sample " + std::to_string(i) + " is no text");
+      return core::fail(ErrorCode::kData, "sample " + std::to_string(i) + " is not text");
     }
     RewardGroup group = split(queries[i].get<std::string>(),
                               prompts.is_null() ? std::string() : prompts[i].get<std::string>());
@@ -292,7 +291,7 @@ core::Result<void> add_extras(const std::vector<std::string>& extras,
     if (extras[i].size() > limits::kRewardExtra_bytes_max) {
       return core::fail(ErrorCode::kData,
                         "it reports " + std::to_string(extras[i].size()) + " bytes of sample " +
-                            std::to_string(i) + " beside the score",
+                            std::to_string(i) + " besides the score",
                         "at most " + std::to_string(limits::kRewardExtra_bytes_max) + " are taken");
     }
     scores[i].extra = extras[i];
@@ -304,4 +303,4 @@ std::string reward_error(const std::string& message) {
   return dump({{"error", message}});
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 inline constexpr std::size_t kShown_bytes_max = 200;  // of a peer's JSON that an error quotes
 
@@ -20,7 +20,7 @@ inline constexpr std::size_t kShown_bytes_max = 200;  // of a peer's JSON that a
 std::string reward_request(const std::vector<RewardGroup>& groups);
 
 // One score per item, with the sample's values from "extra_logs". Errors (kData): not JSON, no
-// rewards in it, or not `count` of them; more than kRewardExtra_bytes_max beside a score.
+// rewards in it, or not `count` of them; more than kRewardExtra_bytes_max besides a score.
 core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
                                                          std::size_t count);
 
@@ -28,7 +28,7 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
 std::string sample_request(const RewardGroup& group, const RewardSample& sample);
 
 // The score of one sample: a number, or an object with "reward" or "score", whose other values are
-// kept beside the score. Errors as for read_reward_reply.
+// kept besides the score. Errors as for read_reward_reply.
 core::Result<std::vector<RewardScore>> read_sample_reply(const std::string& text);
 
 // ---- for the side that answers
@@ -36,11 +36,11 @@ core::Result<std::vector<RewardScore>> read_sample_reply(const std::string& text
 enum class RequestShape {
   kQueries,  // OpenRLHF's lists
   kSample,   // one {"prompt", "response", "label"}
-  kSamples,  // the same with lists
+  kSamples,  // an object of lists
 };
 struct RewardRequest {
   RequestShape shape = RequestShape::kQueries;
-  std::vector<RewardGroup> groups;  // one with one sample for each query
+  std::vector<RewardGroup> groups;  // an object of lists with one sample a query
 };
 
 // Prompts and labels may be missing. With queries the response is the part of the query after the
@@ -66,4 +66,4 @@ core::Result<void> add_extras(const std::vector<std::string>& extras,
 // The reply {"error": message}.
 std::string reward_error(const std::string& message);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -1,15 +1,14 @@
 #include "actors/reward/reward_retries.hpp"
 
+#include "actors/reward/limits.hpp"
 #include "runtime/core/foreign_text.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <thread>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
-
-using core::ErrorCode;
 
 std::string seconds_of(core::Duration span) {
   std::string text = std::to_string(std::chrono::duration<double>(span).count());
@@ -47,7 +46,7 @@ class BatchTries {
     if (code != ErrorCode::kClosed) return scores;
     ++tries_.deaths;
     if (++deaths_ < kDeaths_max) return std::nullopt;
-    // The batch kills every worker: a final error, so that nobody waits for another one.
+    // The batch kills every worker: a final error, so that no call waits for another one.
     return core::fail(ErrorCode::kData,
                       core::with_fact(scores.error().message, std::to_string(deaths_) + " tries"));
   }
@@ -129,4 +128,4 @@ core::Result<std::vector<RewardScore>> score_patiently(RewardSource& source,
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -5,7 +5,8 @@
 // block.
 #pragma once
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/reward_calls.hpp"
 #include "actors/reward/reward_source.hpp"
 
@@ -14,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // Counts of calls and failures, over all batches.
 struct RewardTries {
@@ -42,9 +43,9 @@ async::task<RewardCalls::Answer> score_with_retries(RewardCalls* calls,
 // pauses, until it has been away for `away_max` or `stopped` returns true (kInterrupted). Calls
 // `say` once when it is away and once when it is back.
 struct SourcePatience {
-  core::Duration pause_min = limits::kScorerPause_min;
-  core::Duration pause_max = limits::kScorerPause_max;
-  core::Duration away_max = limits::kRewardWait;
+  core::Duration pause_min = actors::limits::kScorerPause_min;
+  core::Duration pause_max = actors::limits::kScorerPause_max;
+  core::Duration away_max = actors::limits::kRewardWait;
   std::function<bool()> stopped;
   std::function<void(const std::string&)> say;
 };
@@ -54,4 +55,4 @@ core::Result<std::vector<RewardScore>> score_patiently(RewardSource& source,
                                                        RewardTries& tries,
                                                        const SourcePatience& patience);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

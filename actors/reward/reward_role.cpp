@@ -3,7 +3,7 @@
 #include "actors/reward/queued_reward.hpp"
 #include "runtime/core/at_exit.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 RewardRole::RewardRole(RoleContext context,
                        std::unique_ptr<RewardCalls> calls,
@@ -17,11 +17,15 @@ RewardRole::RewardRole(RoleContext context,
                        core::Duration deadline)
     : RewardRole(std::move(context), make_queued_reward(std::move(source)), deadline) {}
 
+async::task<core::Result<RewardReads>> RewardRole::on(IntroduceReward) {
+  co_return calls_->reads();
+}
+
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
   Scores reply;
-  if (RewardReads wanted = calls_->reads(); !request.sent.cover(wanted)) {
-    reply.wanted = std::move(wanted);
-    co_return reply;
+  if (const RewardReads reads = calls_->reads(); !request.sent.cover(reads)) {
+    co_return core::fail(core::ErrorCode::kPeerLost,
+                         "it was replaced by one that reads " + reads.text());
   }
   const auto tries = std::make_shared<RewardTries>();
   ++open_;
@@ -60,4 +64,4 @@ wire::Amounts RewardRole::amounts() const {
   return amounts;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

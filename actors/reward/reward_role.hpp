@@ -2,8 +2,9 @@
 // reward can (reward_calls.hpp). It retries a batch that hangs or loses its worker
 // (reward_retries.hpp); then the caller gets the error and decides about the group: kPeerLost means
 // that the reward is away, any other error is final. If a request lacks columns that the reward
-// reads, the answer names them. No failure ever becomes a score. Bounds: the role's inbox; two
-// deadlines for a batch that hangs, from when it is being scored.
+// reads, it was replaced, and is as good as away until it is introduced again. No failure ever
+// becomes a score. Bounds: the role's inbox; two deadlines for a batch that hangs, from when it is
+// being scored.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -14,7 +15,7 @@
 
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class RewardRole {
  public:
@@ -23,6 +24,7 @@ class RewardRole {
   // A source that scores on the device thread (queued_reward.hpp).
   RewardRole(RoleContext context, std::unique_ptr<RewardSource> source, core::Duration deadline);
 
+  async::task<core::Result<RewardReads>> on(IntroduceReward);
   // For a repeated request the reward scores again.
   async::task<core::Result<Scores>> on(Score request);
 
@@ -39,4 +41,4 @@ class RewardRole {
   std::uint64_t failed_batches_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 struct RewardScore {
   std::optional<double> value;        // none: the sample cannot be scored
@@ -31,11 +31,11 @@ class RewardSource {
  public:
   virtual ~RewardSource() = default;
   virtual std::string name() const = 0;
-  // What the source reads beside prompt, response and label.
+  // What the source reads besides prompt, response and label.
   virtual RewardReads reads() const { return {}; }
   // One score per sample, in order. `deadline` counts from now.
   virtual core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                        core::Duration deadline) = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

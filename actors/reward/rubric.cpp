@@ -1,6 +1,7 @@
 #include "actors/reward/rubric.hpp"
 
 #include "runtime/config/flat_yaml.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/append_file.hpp"
@@ -11,16 +12,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
-
-using core::ErrorCode;
-using core::Result;
 
 // std::regex recurses per character; of a longer answer the last part is read.
 constexpr std::size_t kAnswerRead_bytes_max = 8192;
@@ -123,7 +120,7 @@ class RubricReader {
       rubric_.*one.place = static_cast<std::int64_t>(wanted);
       return {};
     }
-    return bad(key, "is no key of a rubric",
+    return bad(key, "is not a key of a rubric",
                "it has kind, system, prompt, pattern, range, temperature, retry_temperature, "
                "max_tokens, tries, opponents and seed");
   }
@@ -151,13 +148,13 @@ class RubricReader {
 
   Result<void> number(
       const std::string& key, const std::string& text, double min, double max, double& out) const {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    if (error == std::errc() && end == text.data() + text.size() && out >= min && out <= max) {
+    const auto given = core::number_of<double>(text);
+    if (given && *given >= min && *given <= max) {
+      out = *given;
       return {};
     }
-    char range[64];
-    std::snprintf(range, sizeof range, "expected a number from %g to %g", min, max);
-    return bad(key, "'" + text + "': " + range);
+    return bad(key,
+               "'" + text + "': " + core::printed("expected a number from %g to %g", min, max));
   }
 
   Result<void> check_template() const {
@@ -221,10 +218,8 @@ std::string Rubric::ask(const RubricTexts& texts) const {
 std::optional<double> Rubric::number(const std::string& answer) const {
   const auto text = last_match(pattern, answer);
   if (!text) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  const bool whole = error == std::errc() && end == text->data() + text->size();
-  return whole && value >= low && value <= high ? std::optional(value) : std::nullopt;
+  const auto value = core::number_of<double>(*text);
+  return value && *value >= low && *value <= high ? value : std::nullopt;
 }
 
 std::optional<double> Rubric::verdict(const std::string& answer) const {
@@ -274,4 +269,4 @@ std::string plain_prompt(const RewardGroup& group) {
   return out.empty() ? group.prompt : out;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

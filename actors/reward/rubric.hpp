@@ -10,7 +10,7 @@
 #include <regex>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 enum class RubricKind {
   kPointwise,  // a number for each response
@@ -33,9 +33,9 @@ struct Rubric {
   double temperature = 0;          // of the first try
   double retry_temperature = 0.7;  // of the others
   std::int64_t max_tokens = 512;
-  std::int64_t tries = 3;      // of a question whose answer does not parse
-  std::int64_t opponents = 0;  // pairwise: each response meets so many others; 0: all
-  std::int64_t seed = 0;       // of the first try; one more for each other
+  std::int64_t tries = 3;      // tries of a question whose answer does not parse
+  std::int64_t opponents = 0;  // pairwise: each response meets that many others; 0: all
+  std::int64_t seed = 0;       // of the first try; +1 for each further try
 
   // The question, each placeholder replaced once: what is in the texts stays as it is.
   std::string ask(const RubricTexts& texts) const;
@@ -55,4 +55,4 @@ core::Result<Rubric> read_rubric(const std::string& file);
 // The prompt as a reader sees it: of a list of messages their texts, else the group's prompt.
 std::string plain_prompt(const RewardGroup& group);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

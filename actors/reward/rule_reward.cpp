@@ -7,7 +7,7 @@
 #include <regex>
 #include <string_view>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 // The names of the rules, by RuleKind.
@@ -145,4 +145,4 @@ std::optional<RuleKind> rule_kind(const std::string& name) {
   return static_cast<RuleKind>(found - kRuleNames.begin());
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -8,7 +8,7 @@
 
 #include "actors/reward/reward_source.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 enum class RuleKind { kExact, kLastNumber, kRegex };
 
@@ -22,4 +22,4 @@ core::Result<std::unique_ptr<RewardSource>> make_rule_reward(RuleKind kind,
 // The last number of a text ("1,234.5", "-3", ".5"); nothing when there is none.
 std::optional<double> last_number(const std::string& text);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

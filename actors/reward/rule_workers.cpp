@@ -7,6 +7,7 @@
 #include "runtime/core/child_process.hpp"
 #include "runtime/core/crc32c.hpp"
 #include "runtime/core/owned_fd.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/store/troupe_home.hpp"
 
 #include <fcntl.h>
@@ -18,24 +19,21 @@
 #include <fstream>
 #include <sstream>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
 
 constexpr std::chrono::minutes kInstall{10};
 
-// Of a sample that may take so long: beside that, it is started and ended.
+// The time for a sample that may run `seconds`, with a margin to start and end it.
 core::Duration sample_time(double seconds) {
   return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(seconds + 2));
 }
 
 std::string key_of_list() {
   const std::string_view list = kMathPackages;
-  char text[16];
-  std::snprintf(text, sizeof text, "%08x", core::crc32c(list.data(), list.size(), 0));
-  return text;
+  return core::printed("%08x", core::crc32c(list.data(), list.size(), 0));
 }
 
 std::string last_lines(const fs::path& file) {
@@ -152,4 +150,4 @@ core::Result<std::unique_ptr<RewardCalls>> make_code_reward(const CodeRewardOpti
   return make_worker_reward(std::move(pool));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // Whether the rule of that name runs in workers.
 bool in_workers(const std::string& rule);
@@ -26,21 +26,21 @@ core::Result<std::filesystem::path> math_packages(
 
 // 1 where the answer in a response equals the label as mathematics, else 0; an answer that cannot
 // be read, or that takes more than `seconds` of processor time, is 0 and counted (`math_unparsed`,
-// `math_stuck` beside the scores). A label that cannot be read has no score. Errors: those of
+// `math_stuck` besides the scores). A label that cannot be read has no score. Errors: those of
 // math_packages; kConfig.
 core::Result<std::unique_ptr<RewardCalls>> make_math_reward(
     std::size_t workers, const std::function<void(const std::string&)>& say, double seconds = 5);
 
 struct CodeRewardOptions {
-  double timeout_s = 10;         // of a program, all its tests together
+  double timeout_s = 10;         // time of a program for all its tests
   std::int64_t memory_mb = 512;  // of each of its processes
   bool all = false;              // 1 only for a program that passes all tests; else their share
   std::size_t workers = 1;
 };
 
 // The share of the label's tests (docs/write_a_reward.md) that the program in a response passes. A
-// label without tests has no score; `code_stopped` beside the score tells that a limit ended a
+// label without tests has no score; `code_stopped` besides the score tells that a limit ended a
 // program. Error kConfig: programs cannot be confined here.
 core::Result<std::unique_ptr<RewardCalls>> make_code_reward(const CodeRewardOptions& options);
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -1,13 +1,13 @@
 #include "actors/reward/scored_text.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 core::Result<ScoredText::Made> ScoredText::of(const RewardGroup& group,
                                               const std::string& response) const {
-  const Made as_text{group.prompt + response, columns.front};
+  const Made as_text{group.prompt + response, columns.add_special_tokens};
   if (!columns.input_template.empty()) return as_text;
-  auto read = data::chat_of_row(group.columns, columns);
-  if (!read && columns.as_chat) return read.failure();
+  auto read = troupe::data::chat_of_row(group.columns, columns);
+  if (!read && columns.apply_chat_template) return read.failure();
   // A row without the prompt's columns had a text prompt.
   if (!read || read->messages.empty()) return as_text;
   std::vector<text::ChatMessage> messages = std::move(read->messages);
@@ -23,4 +23,4 @@ core::Result<ScoredText::Made> ScoredText::of(const RewardGroup& group,
   return Made{std::move(rendered), false};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

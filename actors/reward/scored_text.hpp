@@ -11,12 +11,12 @@
 #include <optional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 struct ScoredText {
   // How the run read prompts from dataset rows. The model's template renders prompts that are
-  // chats; with columns.as_chat, all prompts.
-  data::DatasetColumns columns;
+  // chats; with columns.apply_chat_template, all prompts.
+  troupe::data::DatasetColumns columns;
   std::optional<text::ChatTemplate> chat;
   std::filesystem::path folder;  // of the model, for messages
 
@@ -27,11 +27,11 @@ struct ScoredText {
 
   // What of a row it needs.
   RewardReads reads() const {
-    return chat ? RewardReads{false, data::prompt_columns(columns)} : RewardReads{};
+    return chat ? RewardReads{false, troupe::data::prompt_columns(columns)} : RewardReads{};
   }
   // Errors: the columns of the prompt are missing or malformed; kConfig: it is a chat, and the
   // model has no template.
   core::Result<Made> of(const RewardGroup& group, const std::string& response) const;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -1,8 +1,11 @@
 #include "actors/reward/server_board.hpp"
 
+#include "actors/protocol/limits.hpp"
+#include "actors/reward/limits.hpp"
+
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr core::Duration kPatience_min = std::chrono::milliseconds(200);
@@ -93,8 +96,8 @@ void ServerBoard::answered(Place place,
 // Pauses before the next probe, twice as long as the last time.
 void ServerBoard::rest(Server& server, core::TimePoint now) {
   if (now < server.retry) return;  // others of the same time failed, too
-  server.pause = std::clamp<core::Duration>(2 * server.pause, limits::kScorerPause_min,
-                                            limits::kScorerPause_max);
+  server.pause = std::clamp<core::Duration>(2 * server.pause, actors::limits::kScorerPause_min,
+                                            actors::limits::kScorerPause_max);
   server.retry = now + server.pause;
 }
 
@@ -145,4 +148,4 @@ core::Duration ServerBoard::patience(core::Duration deadline) const {
   return std::min(std::max<core::Duration>(slowest_ + slowest_ / 2, kPatience_min), deadline);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -12,7 +12,6 @@
 // gets no requests while others are well, but copies of some, one at a time and at growing pauses.
 #pragma once
 
-#include "actors/limits.hpp"
 #include "runtime/core/clock.hpp"
 
 #include <cstddef>
@@ -20,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class ServerBoard {
  public:
@@ -82,7 +81,7 @@ class ServerBoard {
   void rest(Server& server, core::TimePoint now);
 
   std::vector<Server> servers_;
-  core::Duration slowest_{};  // of the recent answers; fades
+  core::Duration slowest_{};  // of the recent answers; decays
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

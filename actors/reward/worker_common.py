@@ -10,7 +10,7 @@ MODULES_MAX, MODULE_BYTES_MAX = 500, 1 << 24
 
 
 def user_module(name, path):
-    """The user's file as a module; it may import what is beside it."""
+    """The user's file as a module; it may import what is next to it."""
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # data classes and the source of a class look here

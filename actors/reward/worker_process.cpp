@@ -1,7 +1,8 @@
 #include "actors/reward/worker_process.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "runtime/data/limits.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,10 +18,9 @@
 #include <cstring>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
-using core::ErrorCode;
 constexpr int kReplyDescriptor = 3;
 
 struct Pair {
@@ -106,7 +106,7 @@ core::Result<void> WorkerProcess::send_bytes(std::string_view bytes, core::Durat
       sent += static_cast<std::size_t>(n);
       continue;
     }
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return ended();
+    if (n < 0 && !net::would_block()) return ended();
     if (!wait_until_ready(in_, POLLOUT, until)) {
       return core::fail(ErrorCode::kDeadline, "the " + name_ + " does not read its requests");
     }
@@ -123,7 +123,7 @@ core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
       pending_.erase(0, end + 1);
       return line;
     }
-    if (pending_.size() > data::limits::kJsonLine_bytes_max) {
+    if (pending_.size() > troupe::data::limits::kJsonLine_bytes_max) {
       return core::fail(ErrorCode::kData, "the " + name_ + "'s reply is longer than the bound");
     }
     TROUPE_TRY(read_some(until));
@@ -148,7 +148,7 @@ core::Result<void> WorkerProcess::read_some(core::TimePoint until) {
       pending_.append(chunk, static_cast<std::size_t>(n));
       return {};
     }
-    if (n == 0 || (errno != EAGAIN && errno != EINTR)) return ended();
+    if (n == 0 || !net::would_block()) return ended();
     if (!wait_until_ready(out_, POLLIN, until)) {
       return core::fail(ErrorCode::kDeadline, "the " + name_ + " did not answer in time");
     }
@@ -178,4 +178,4 @@ void WorkerProcess::kill() noexcept {
   pending_.clear();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

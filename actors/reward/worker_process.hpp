@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class WorkerProcess {
  public:
@@ -50,7 +50,7 @@ class WorkerProcess {
 
   // Kills the whole process group by SIGKILL and reaps the child.
   void kill() noexcept;
-  // The same for a child that has closed its connection; kClosed, saying how it ended.
+  // Kills a child that has closed its connection; gives kClosed, saying how it ended.
   core::Failure ended();
 
  private:
@@ -65,4 +65,4 @@ class WorkerProcess {
   std::string pending_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

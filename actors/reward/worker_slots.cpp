@@ -1,13 +1,10 @@
 #include "actors/reward/worker_slots.hpp"
 
-#include "actors/environment/limits.hpp"
 #include "actors/reward/worker_words.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
-
-using core::ErrorCode;
+namespace troupe::actors::reward {
 
 void WorkerSlots::begin(const RoleContext& context, std::unique_ptr<WorkerProcess> first) {
   context_ = context;
@@ -39,6 +36,13 @@ bool WorkerSlots::any_alive() const {
   });
 }
 
+double WorkerSlots::longest_pause_s() const {
+  core::Duration longest{};
+  for (const Slot& slot : slots_)
+    longest = std::max(longest, slot.pause);
+  return std::chrono::duration<double>(longest).count();
+}
+
 void WorkerSlots::run(Slot* slot, const std::shared_ptr<PythonWorker>& worker) {
   std::function<void(std::string)> printed = options_.printed;
   const PythonWorker* const it = worker.get();
@@ -48,7 +52,7 @@ void WorkerSlots::run(Slot* slot, const std::shared_ptr<PythonWorker>& worker) {
 void WorkerSlots::ended(Slot* slot, const PythonWorker& worker) {
   if (slot->worker.get() == &worker) {
     const core::TimePoint now = context_.timers->now();
-    const bool again = now - slot->lost < limits::kEnvironmentPause_forget;
+    const bool again = !worker.answered() && now - slot->lost < options_.pause_forget;
     slot->pause = again ? std::min(2 * slot->pause, options_.pause_max) : options_.pause_min;
     slot->lost = now;
     slot->retry = now + slot->pause;
@@ -114,4 +118,4 @@ std::shared_ptr<PythonWorker> WorkerSlots::least(
   return best;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class WorkerSlots {
  public:
@@ -19,9 +19,11 @@ class WorkerSlots {
     std::string where;                   // in errors: "reward function FILE"
     std::vector<std::string> command;
     std::size_t workers = 1;
-    std::uint64_t calls_max = 0;  // of a worker, then it is replaced; 0: no limit
-    // Before a worker that died is replaced; doubles with each loss, up to pause_max.
+    std::uint64_t calls_max = 0;  // calls of a worker before it is replaced; 0: no limit
+    // Before a worker that died is replaced; doubles with each loss of one that answered nothing,
+    // up to pause_max.
     core::Duration pause_min{}, pause_max{};
+    core::Duration pause_forget{};  // after the last loss the pauses begin anew
     core::Duration failed_pause{};  // after a start that failed, while others are alive
     WorkerProcess::Prints prints = WorkerProcess::Prints::kInherited;
     std::function<core::Result<void>(const nlohmann::json&)> greeted;  // reads the first line
@@ -44,6 +46,7 @@ class WorkerSlots {
 
   std::uint64_t starts() const noexcept { return starts_; }
   std::uint64_t failed_starts() const noexcept { return failed_starts_; }
+  double longest_pause_s() const;  // the present pause before a dead worker is replaced
   const std::string& start_error() const noexcept { return start_error_; }
 
  private:
@@ -67,4 +70,4 @@ class WorkerSlots {
   std::string start_error_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -11,12 +11,12 @@
 #include <cstdlib>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 // Until a worker has said its first line: imports may be slow.
 inline constexpr core::Duration kWorkerStart = std::chrono::seconds(60);
 
-// A worker's first line as an object; what is none is an error of the file.
+// A worker's first line as an object; anything else is an error of the file.
 inline nlohmann::json first_words(const std::string& line) {
   nlohmann::json said = nlohmann::json::parse(line, nullptr, false);
   if (said.is_object()) return said;
@@ -58,4 +58,4 @@ inline core::Error refused_start(const core::Error& error,
                        "name one with --" + key);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

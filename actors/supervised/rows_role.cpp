@@ -1,14 +1,15 @@
 #include "actors/supervised/rows_role.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/training_rows.hpp"
+#include "actors/supervised/rows_state.hpp"
 
 #include <limits>
 
-namespace troupe::actors {
+namespace troupe::actors::supervised {
 namespace {
 
-std::uint64_t bytes_of_row(const data::SupervisedRow& row) {
+std::uint64_t bytes_of_row(const troupe::data::SupervisedRow& row) {
   return static_cast<std::uint64_t>(row.tokens()) * sizeof(std::int32_t) + row.learn.size() +
          row.file.size() + sizeof(TrainingRow);
 }
@@ -16,7 +17,7 @@ std::uint64_t bytes_of_row(const data::SupervisedRow& row) {
 }  // namespace
 
 async::task<core::Result<RowsPage>> RowsRole::on(FetchRows request) {
-  const data::SupervisedDataset* const set =
+  const troupe::data::SupervisedDataset* const set =
       request.held_out ? rows_.held_out.get() : rows_.training.get();
   if (set == nullptr || (request.held_out && request.first >= set->size())) {
     co_return core::fail(core::ErrorCode::kInvalidArgument,
@@ -29,16 +30,17 @@ async::task<core::Result<RowsPage>> RowsRole::on(FetchRows request) {
   page.total = set->size();
   std::uint64_t bytes = 0;
   for (std::uint64_t place = request.first; left > 0; ++place, --left) {
-    const auto row = set->row(request.held_out ? place : rows_.order.row_at(place));
+    const auto row = set->row(request.held_out ? place : rows_.row_at(place));
     bytes += bytes_of_row(row);
-    if (!page.rows.empty() && bytes > limits::kPage_bytes) break;
+    if (!page.rows.empty() && bytes > actors::limits::kPage_bytes) break;
     page.rows.push_back(stored(row));
   }
   sent_ += page.rows.size();
   co_return page;
 }
 
-async::task<core::Result<Ack>> RowsRole::on(SaveState) {
+async::task<core::Result<Ack>> RowsRole::on(SaveState request) {
+  TROUPE_CO_TRY(write_rows_state(request.folder, rows_.passed_over));
   co_return Ack{};
 }
 
@@ -46,4 +48,4 @@ async::task<core::Result<Loaded>> RowsRole::on(LoadState request) {
   co_return Loaded{request.updates, request.updates};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::supervised

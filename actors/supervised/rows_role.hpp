@@ -1,7 +1,7 @@
 // The data role of supervised training: serves the rows of a dataset, encoded once, by their place
 // in the order in which training takes them, and the held-out rows by index. So the rows of a step
-// are a function of its number. It has no state of its own. Runs on its strand. Bound: pages of
-// kPage_bytes.
+// are a function of its number, and of how many places a run that went back has passed over: the
+// only state that it has. Runs on its strand. Bound: pages of kPage_bytes.
 #pragma once
 
 #include "actors/protocol/messages_rows.hpp"
@@ -13,13 +13,16 @@
 #include <cstdint>
 #include <memory>
 
-namespace troupe::actors {
+namespace troupe::actors::supervised {
 
 // Datasets are read-only and may be shared with other sessions.
 struct TrainingRows {
-  std::shared_ptr<const data::SupervisedDataset> training;
-  data::BlendOrder order;                                   // of `training`
-  std::shared_ptr<const data::SupervisedDataset> held_out;  // null without an evaluation
+  std::shared_ptr<const troupe::data::SupervisedDataset> training;
+  troupe::data::BlendOrder order;                                   // of `training`
+  std::shared_ptr<const troupe::data::SupervisedDataset> held_out;  // null without an evaluation
+  std::uint64_t passed_over = 0;  // offset of every training place in `order`
+
+  std::uint64_t row_at(std::uint64_t place) { return order.row_at(place + passed_over); }
 };
 
 class RowsRole {
@@ -28,9 +31,9 @@ class RowsRole {
 
   // A repeated request gets the same page. Error kInvalidArgument: there are no such rows.
   async::task<core::Result<RowsPage>> on(FetchRows request);
-  // Writes nothing: the order follows from the seed.
+  // Writes how many places were passed over; the order follows from the seed.
   async::task<core::Result<Ack>> on(SaveState request);
-  // Loads nothing.
+  // Loads nothing: the maker has read it (read_rows_state).
   async::task<core::Result<Loaded>> on(LoadState request);
 
   wire::Amounts amounts() const { return {{"rows_sent", static_cast<double>(sent_)}}; }
@@ -40,4 +43,4 @@ class RowsRole {
   std::uint64_t sent_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::supervised

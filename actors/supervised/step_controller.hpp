@@ -14,20 +14,24 @@
 #include <functional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::supervised {
 
-// What a supervised run needs beside its plan, whose `groups` are the rows of a step and whose
+// What a supervised run needs besides its plan, whose `groups` are the rows of a step and whose
 // `evaluation_groups` are the held-out rows.
 struct StepPlan {
-  std::uint64_t epoch_rows = 1;  // places of one pass over the training rows
+  std::uint64_t epoch_rows = 1;   // places of one pass over the training rows
+  std::uint64_t passed_over = 0;  // places that no step takes
   // Writes the rows of step `step` (from 0) to a file for the user; returns its path. On the
   // strand.
   std::function<core::Result<std::string>(std::uint64_t step)> dump_rows;
 };
 
-class StepController final : public Conductor {
+class StepController final : public controller::Conductor {
  public:
-  StepController(RoleContext context, RunPlan plan, StepPlan steps, RunListener& listener);
+  StepController(RoleContext context,
+                 controller::RunPlan plan,
+                 StepPlan steps,
+                 controller::RunListener& listener);
 
   // A repeated request gets the state of that moment.
   async::task<core::Result<Status>> on(QueryStatus request);
@@ -39,11 +43,11 @@ class StepController final : public Conductor {
   async::task<core::Result<void>> train();
   async::task<core::Result<void>> evaluate();
   core::Failure failed(const core::Error& error);
-  UpdateReport report_of(Trained trained, core::TimePoint begin) const;
+  controller::UpdateReport report_of(Trained trained, core::TimePoint begin) const;
 
   const StepPlan step_plan_;
-  EarlyStop stop_;
+  controller::EarlyStop stop_;
   core::Version version_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::supervised

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace troupe::actors {
+namespace troupe::actors::supervised {
 
 enum class StepAct { kTrain, kEvaluate, kSave, kStop, kFinish };
 
@@ -27,11 +27,10 @@ struct StepRules {
 
 // What the caller sees outside when it asks.
 struct StepSigns {
-  bool stop = false;  // the user asks to stop
-  bool hurried =
-      false;          // and has set a time for it: an evaluation is left for when the run goes on
-  bool due = false;   // time alone calls for a checkpoint
-  bool best = false;  // the newest evaluation is the best so far
+  bool stop = false;     // the user asks to stop
+  bool hurried = false;  // with a time limit: an evaluation waits for the resumed run
+  bool due = false;      // time alone calls for a checkpoint
+  bool best = false;     // the newest evaluation is the best so far
 };
 
 class StepLoop {
@@ -77,4 +76,4 @@ class StepLoop {
   std::optional<std::uint64_t> evaluated_, saved_;  // steps done then
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::supervised

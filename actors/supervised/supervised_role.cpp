@@ -1,15 +1,16 @@
 #include "actors/supervised/supervised_role.hpp"
 
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/training_rows.hpp"
 
 #include <iterator>
 
-namespace troupe::actors {
+namespace troupe::actors::supervised {
 namespace {
 
 core::Failure unasked_rows() {
-  return core::fail(core::ErrorCode::kData, "a page of rows that was not asked for");
+  return core::fail(core::ErrorCode::kData, "this page of rows was not asked for");
 }
 
 // On the device thread. `scale`: keep mean and deviation of the scores.
@@ -91,7 +92,7 @@ async::task<core::Result<Trained>> SupervisedRole::on(EvaluateRows request) {
   TROUPE_CO_TRY(check_whole());
   if (request.steps != next()) {
     co_return core::fail(core::ErrorCode::kInvalidArgument,
-                         "an evaluation after " + std::to_string(request.steps) +
+                         "an evaluation was asked for after " + std::to_string(request.steps) +
                              " steps, but the policy has taken " + std::to_string(next()));
   }
   if (!held_out_) TROUPE_CO_TRY(co_await fetch_held_out());
@@ -101,7 +102,7 @@ async::task<core::Result<Trained>> SupervisedRole::on(EvaluateRows request) {
   };
   TROUPE_CO_TRY_ASSIGN(result, co_await work_.run("evaluate", std::move(job)));
   evaluations_.insert_or_assign(request.steps, result);
-  if (evaluations_.size() > limits::kAnswers_max) evaluations_.erase(evaluations_.begin());
+  if (evaluations_.size() > actors::limits::kAnswers_max) evaluations_.erase(evaluations_.begin());
   co_return result;
 }
 
@@ -113,4 +114,4 @@ async::task<core::Result<Ack>> SupervisedRole::on(SaveState request) {
   co_return Ack{};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::supervised

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::supervised {
 
 class SupervisedRole : public TrainerRole<learn::SupervisedTrainer> {
  public:
@@ -50,4 +50,4 @@ class SupervisedRole : public TrainerRole<learn::SupervisedTrainer> {
   std::map<std::uint64_t, Trained> evaluations_;  // answers by steps
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::supervised

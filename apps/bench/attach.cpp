@@ -4,10 +4,10 @@
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"
+#include "apps/bench/ledger_check.hpp"
 #include "apps/bench/score_server.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/system_facts.hpp"
-#include "apps/session/ledger_check.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/store/ledger.hpp"
 
@@ -16,14 +16,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <thread>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 using nlohmann::json;
@@ -50,7 +49,7 @@ class AttachCycles {
       : files_(files), run_(run), server_(server), rng_(seed), limit_s_(limit_s) {}
 
   // Ends with no reward attached.
-  core::Result<AttachCounts> go_through(std::uint64_t cycles) {
+  Result<AttachCounts> go_through(std::uint64_t cycles) {
     std::optional<Guest> staying;
     for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
       TROUPE_TRY_ASSIGN(guest, attach(cycle));
@@ -77,7 +76,7 @@ class AttachCycles {
     std::string name;
     LoggedProcess process;
   };
-  core::Result<Guest> attach(std::uint64_t cycle) {
+  Result<Guest> attach(std::uint64_t cycle) {
     Guest guest;
     guest.name = lab_reward(cycle);
     const std::int64_t begin = clock_ns();
@@ -96,8 +95,8 @@ class AttachCycles {
       return first.has_value() || !guest.process.running();
     });
     if (!scored || !first) {
-      return core::fail(
-          core::ErrorCode::kPeerLost,
+      return fail(
+          ErrorCode::kPeerLost,
           "reward " + guest.name + " scored nothing within " + std::to_string(limit_s_) + " s",
           "it printed: " + guest.process.output() + "\nthe run printed:\n" + run_.output());
     }
@@ -106,7 +105,7 @@ class AttachCycles {
     return guest;
   }
 
-  core::Result<void> reweight(const std::string& name) {
+  Result<void> reweight(const std::string& name) {
     const std::string weight = std::to_string(1 + rng_.next_below(9));
     TROUPE_TRY(run_command_logged(
         {"re-weight", "reward", "--join", files_.run(), "--name", name, "--weight", weight},
@@ -115,7 +114,7 @@ class AttachCycles {
     return {};
   }
 
-  core::Result<void> end(Guest guest) {
+  Result<void> end(Guest guest) {
     if (counts_.kills + counts_.detaches == 2 || drawn(kKill_share)) {
       ++counts_.kills;
       guest.process.signal(SIGKILL);
@@ -127,11 +126,10 @@ class AttachCycles {
                            files_ / ("detach-" + guest.name + ".log"), limit_s_));
     const auto status = guest.process.wait(limit_s_);
     if (status == 0) return {};
-    return core::fail(
-        core::ErrorCode::kPeerLost,
-        "reward " + guest.name + " was detached, but its process " +
-            (status ? "ended with status " + std::to_string(*status) : std::string("goes on")) +
-            ": " + guest.process.output());
+    return fail(ErrorCode::kPeerLost, "reward " + guest.name + " was detached, but its process " +
+                                          (status ? "ended with status " + std::to_string(*status)
+                                                  : std::string("goes on")) +
+                                          ": " + guest.process.output());
   }
 
   bool drawn(double share) { return rng_.next_uniform() < share; }
@@ -163,13 +161,11 @@ bool fits(std::uint64_t set,
   return set == due || (again && set > due);
 }
 
-core::Result<void> check_rollouts(const std::filesystem::path& file, SetCheck& check) {
+Result<void> check_rollouts(const std::filesystem::path& file, SetCheck& check) {
   std::ifstream in(file);
   for (std::string text; std::getline(in, text);) {
     const json line = json::parse(text, nullptr, false);
-    if (!line.is_object()) {
-      return core::fail(core::ErrorCode::kData, file.string() + ": a line is no JSON");
-    }
+    if (!line.is_object()) return fail(ErrorCode::kData, file.string() + ": a line is not JSON");
     const json rewards = line.value("rewards", json::object());
     for (const auto& [name, score] : rewards.items()) {
       const std::optional<double> right = lab_score(name);
@@ -190,9 +186,8 @@ std::map<std::uint64_t, std::uint64_t> printed_sets(const std::string& output) {
     const auto at = line.find("reward set ");
     unsigned long long set = 0, update = 0;
     if (at == line.npos) continue;
-    if (std::sscanf(line.c_str() + at, "reward set %llu from update %llu", &set, &update) == 2) {
+    if (std::sscanf(line.c_str() + at, "reward set %llu from update %llu", &set, &update) == 2)
       sets[set] = update - 1;
-    }
   }
   return sets;
 }
@@ -200,13 +195,13 @@ std::map<std::uint64_t, std::uint64_t> printed_sets(const std::string& output) {
 // Counts the samples whose ledger record names another reward set than their ticket's, and the
 // rollouts' scores that their reward did not give. `run`: the run folder. Error kData: a line
 // cannot be read.
-core::Result<SetCheck> check_sets(const std::filesystem::path& run,
-                                  const std::map<std::uint64_t, std::uint64_t>& first_updates) {
+Result<SetCheck> check_sets(const std::filesystem::path& run,
+                            const std::map<std::uint64_t, std::uint64_t>& first_updates) {
   SetCheck check;
   TROUPE_TRY_ASSIGN(records, store::read_ledger(run / "ledger.log"));
   for (const auto& record : records) {
     const json group = json::parse(record.text, nullptr, false);
-    if (!group.is_object()) return core::fail(core::ErrorCode::kData, "a ledger record is no JSON");
+    if (!group.is_object()) return fail(ErrorCode::kData, "a ledger record is not JSON");
     const auto samples = group.value("samples", std::uint64_t{0});
     const bool again = group.value("attempt", std::uint64_t{0}) > 0;
     if (!fits(group.value("set", std::uint64_t{0}), group.value("update", std::uint64_t{0}), again,
@@ -215,9 +210,8 @@ core::Result<SetCheck> check_sets(const std::filesystem::path& run,
     }
   }
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(run / "rollouts", error)) {
+  for (const auto& entry : std::filesystem::directory_iterator(run / "rollouts", error))
     TROUPE_TRY(check_rollouts(entry.path(), check));
-  }
   return check;
 }
 
@@ -237,7 +231,7 @@ double at_share(std::vector<double> values, double share) {
 
 // No reward comes or goes during the last updates, so that no slot waits to be issued again when
 // the run ends: a slot that is missing in the ledger is lost.
-core::Result<nlohmann::ordered_json> measure(const AttachJob& job) {
+Result<nlohmann::ordered_json> measure(const AttachJob& job) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({}, job.keep));
   TROUPE_TRY_ASSIGN(server, ScoreServer::open());
   TROUPE_TRY_ASSIGN(
@@ -254,8 +248,8 @@ core::Result<nlohmann::ordered_json> measure(const AttachJob& job) {
   TROUPE_TRY_ASSIGN(sets, check_sets(files.run(), printed));
   return nlohmann::ordered_json{
       {"bench", "attach"},
-      {"processor", processor_name()},
-      {"cores", usable_cores()},
+      {"processor", cli::processor_name()},
+      {"cores", cli::usable_cores()},
       {"cycles", counts.first_score_ms.size()},
       {"seed", job.seed},
       {"reweights", counts.reweights},
@@ -278,26 +272,27 @@ core::Result<nlohmann::ordered_json> measure(const AttachJob& job) {
 
 }  // namespace
 
-core::Result<void> bench_attach(Words words) {
+Result<void> bench_attach(cli::Words words) {
   AttachJob job;
   bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe bench attach: rewards that come and go while a run goes on",
-                  {{"--cycles", &job.cycles, "of attach, re-weight, detach or kill", false, 1, 1e4},
-                   {"--seed", &job.seed, "of what happens when", false, 0, 1e9},
-                   {"--new-tokens", &job.sizes.new_tokens, "of a sample", false, 1, 200},
-                   {"--limit-s", &job.limit_s, "of each wait, then it fails", false, 1, 600},
-                   {"--keep", &job.keep, "folder for the run, which stays; else a temporary one"},
-                   {"--json", &as_json, "one JSON line"}},
-                  words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+      cli::parse_flags(
+          "troupe bench attach: rewards that come and go while a run goes on",
+          {{"--cycles", &job.cycles, "cycles of attach, re-weight, detach or kill", false, 1, 1e4},
+           {"--seed", &job.seed, "seed of the order of events", false, 0, 1e9},
+           {"--new-tokens", &job.sizes.new_tokens, "tokens of a sample", false, 1, 200},
+           {"--limit-s", &job.limit_s, "seconds of each wait before the run fails", false, 1, 600},
+           {"--keep", &job.keep, "folder for the run, which stays; else a temporary one"},
+           {"--json", &as_json, "one JSON line"}},
+          words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(figures, measure(job));
   print_figures(figures, as_json);
   if (figures["lost"] == 0 && figures["doubled"] == 0 && figures["wrong_set"] == 0) return {};
-  return core::fail(core::ErrorCode::kData,
-                    "troupe bench attach: samples were lost, doubled or scored by another set than "
-                    "their ticket's");
+  return fail(ErrorCode::kData,
+              "troupe bench attach: samples were lost, doubled or scored by another set than "
+              "their ticket's");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <string_view>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 struct Bench {
   std::string_view name, summary;
-  core::Result<void> (*run)(Words words);
+  Benchmark* run;
 };
 
 constexpr Bench kBenches[] = {
@@ -40,17 +40,17 @@ void print_help() {
 
 }  // namespace
 
-core::Result<void> run_bench(Words words) {
+Result<void> run_benchmark(cli::Words words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
     print_help();
     return {};
   }
-  leave_stop_signal();
+  cli::leave_stop_signal();
   for (const Bench& bench : kBenches) {
     if (bench.name == words[0]) return bench.run(words.subspan(1));
   }
-  return core::fail(core::ErrorCode::kConfig, "there is no benchmark '" + words[0] + "'",
-                    "`troupe bench --help` lists them");
+  return fail(ErrorCode::kConfig, "there is no benchmark '" + words[0] + "'",
+              "`troupe bench --help` lists them");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -7,25 +7,19 @@
 #include "apps/cli/words.hpp"
 #include "runtime/core/result.hpp"
 
-namespace troupe::app {
+namespace troupe::bench {
+
+using Benchmark = Result<void>(cli::Words words);
 
 // `troupe bench`: runs the benchmark words[0], or prints help for no word or --help. Error kConfig:
 // there is no such benchmark.
-core::Result<void> run_bench(Words words);
+Benchmark run_benchmark;
 
 // Each takes the words after its name. The first lines of its source say what it measures.
-core::Result<void> bench_generate(Words words);
-core::Result<void> bench_gemm(Words words);
-core::Result<void> bench_kernels(Words words);
-core::Result<void> bench_exact(Words words);  // error kNumeric: a log-prob differs in a bit
-core::Result<void> bench_train(Words words);
-core::Result<void> bench_push(Words words);    // error kNumeric: a token without its version's bits
-core::Result<void> bench_attach(Words words);  // error kData: a sample lost, doubled or misscored
-core::Result<void> bench_overlap(Words words);
-core::Result<void> bench_control(Words words);
-core::Result<void> bench_log(Words words);
-core::Result<void> bench_collectives(Words words);
-core::Result<void> bench_checkpoint(Words words);
-core::Result<void> bench_http(Words words);
+Benchmark bench_generate, bench_gemm, bench_kernels, bench_train, bench_overlap, bench_control;
+Benchmark bench_log, bench_collectives, bench_checkpoint, bench_http;
+Benchmark bench_exact;   // error kNumeric: a log-prob differs in a bit
+Benchmark bench_push;    // error kNumeric: a token without its version's bits
+Benchmark bench_attach;  // error kData: a sample lost, doubled or misscored
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

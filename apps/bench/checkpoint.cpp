@@ -11,10 +11,9 @@
 #include "runtime/store/sha256.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,15 +23,15 @@ struct WaysToWrite {
   std::vector<double> alone, then_hashed, while_written;
 };
 
-core::Result<void> write_plainly(const fs::path& path, const std::vector<std::uint64_t>& numbers) {
+Result<void> write_plainly(const fs::path& path, const std::vector<std::uint64_t>& numbers) {
   TROUPE_TRY_ASSIGN(file, store::AppendFile::create(path));
   TROUPE_TRY(file.append({reinterpret_cast<const char*>(numbers.data()), 8 * numbers.size()}));
   return file.close();
 }
 
-core::Result<void> write_once_each(const fs::path& folder,
-                                   const std::vector<std::uint64_t>& numbers,
-                                   WaysToWrite& ways) {
+Result<void> write_once_each(const fs::path& folder,
+                             const std::vector<std::uint64_t>& numbers,
+                             WaysToWrite& ways) {
   const fs::path path = folder / "numbers";
   Stopwatch watch;
   TROUPE_TRY(write_plainly(path, numbers));
@@ -50,20 +49,20 @@ core::Result<void> write_once_each(const fs::path& folder,
   ways.while_written.push_back(watch.lap());
   fs::remove(path);
   if (written.sha256 == read.sha256) return {};
-  return core::fail(core::ErrorCode::kInternal, "the two ways have different digests");
+  return fail(ErrorCode::kInternal, "the two ways have different digests");
 }
 
 }  // namespace
 
-core::Result<void> bench_checkpoint(Words words) {
+Result<void> bench_checkpoint(cli::Words words) {
   std::int64_t megabytes = 512;
   bool as_json = false;
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe bench checkpoint: hashing of written files, medians of 3",
+  TROUPE_TRY_ASSIGN(
+      outcome, cli::parse_flags("troupe bench checkpoint: hashing of written files, medians of 3",
                                 {{"--mb", &megabytes, "size of the file", false, 1, 65536},
                                  {"--json", &as_json, "one JSON line"}},
                                 words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(folder, TemporaryFolder::make("troupe-checkpoint"));
   std::vector<std::uint64_t> numbers(static_cast<std::size_t>(megabytes) << 17);
   for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -75,7 +74,7 @@ core::Result<void> bench_checkpoint(Words words) {
   const double alone = median(ways.alone), then_hashed = median(ways.then_hashed);
   const double while_written = median(ways.while_written);
   print_figures({{"bench", "checkpoint"},
-                 {"processor", processor_name()},
+                 {"processor", cli::processor_name()},
                  {"megabytes", megabytes},
                  {"write_s", alone},
                  {"write_then_hash_s", then_hashed},
@@ -85,4 +84,4 @@ core::Result<void> bench_checkpoint(Words words) {
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

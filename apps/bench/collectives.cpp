@@ -13,16 +13,13 @@
 #include "runtime/collective/nccl_link.hpp"
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/child_process.hpp"
-#include "runtime/learn/libtorch.hpp"
+#include "runtime/learn/torch/libtorch.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
-
-using core::Result;
 
 struct CollectivesJob {
   std::int64_t ranks = 2, bytes = 64'000'000;
@@ -140,23 +137,14 @@ Result<BenchOutcome> run_bench_ranks(CollectivesJob job) {
   std::vector<core::ChildProcess> others;
   for (std::int64_t rank = 1; rank < job.ranks; ++rank) {
     core::ChildSpec spec;
-    spec.words = {"troupe",
-                  "bench",
-                  "collectives",
-                  "--rank",
-                  std::to_string(rank),
-                  "--ranks",
-                  std::to_string(job.ranks),
-                  "--bytes",
-                  std::to_string(job.bytes),
-                  "--window",
-                  std::to_string(job.window),
-                  "--path",
-                  job.path,
-                  "--device",
-                  job.device,
-                  "--folder",
-                  job.folder};
+    spec.words = {"troupe-bench", "collectives",
+                  "--rank",       std::to_string(rank),
+                  "--ranks",      std::to_string(job.ranks),
+                  "--bytes",      std::to_string(job.bytes),
+                  "--window",     std::to_string(job.window),
+                  "--path",       job.path,
+                  "--device",     job.device,
+                  "--folder",     job.folder};
     spec.this_program = true;
     TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("another rank", std::move(spec)));
     others.push_back(std::move(child));
@@ -175,14 +163,14 @@ struct MovingLimits {
 
 // The better of two measurements, before and after the run: other load only lowers them.
 Result<void> raise_moving_limits(MovingLimits& limits, const CollectivesJob& job) {
-  async::CpuPool team(usable_cores());
+  async::CpuPool team(cli::usable_cores());
   limits.copy = std::max(limits.copy, copy_gb_per_s(team, job.bytes));
   if (job.path == "tcp") {
     TROUPE_TRY_ASSIGN(loopback, loopback_gb_per_s(job.bytes));
     limits.one_pair = limits.all_pairs = std::max(limits.one_pair, loopback);
     return {};
   }
-  const int pairs = std::max(1, std::min(static_cast<int>(job.ranks), usable_cores()) / 2);
+  const int pairs = std::max(1, std::min(static_cast<int>(job.ranks), cli::usable_cores()) / 2);
   TROUPE_TRY_ASSIGN(one, window_gb_per_s(job.bytes, job.window, 1));
   TROUPE_TRY_ASSIGN(all, window_gb_per_s(job.bytes, job.window, pairs));
   limits.one_pair = std::max({limits.one_pair, one, pairs == 1 ? all : 0});
@@ -197,10 +185,11 @@ void print_moving(const CollectivesJob& job,
   const RankTimes& times = outcome.times;
   const auto bytes = static_cast<double>(job.bytes);
   const auto pairs = static_cast<double>(job.ranks * (job.ranks - 1));
-  nlohmann::ordered_json figures{{"bench", "collectives"},    {"processor", processor_name()},
-                                 {"cores", usable_cores()},   {"path", job.path},
-                                 {"ranks", job.ranks},        {"bytes", job.bytes},
-                                 {"window_bytes", job.window}};
+  nlohmann::ordered_json figures{
+      {"bench", "collectives"},       {"processor", cli::processor_name()},
+      {"cores", cli::usable_cores()}, {"path", job.path},
+      {"ranks", job.ranks},           {"bytes", job.bytes},
+      {"window_bytes", job.window}};
   const bool on_host = job.device == "cpu";
   if (!on_host) figures["link"] = outcome.link;
   const auto add = [&](const std::string& name, double moved, std::vector<double> seconds,
@@ -223,30 +212,31 @@ void print_moving(const CollectivesJob& job,
 
 }  // namespace
 
-Result<void> bench_collectives(Words words) {
+Result<void> bench_collectives(cli::Words words) {
   CollectivesJob job;
   bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe bench collectives: bytes between the processes of one role, medians of 3",
-                  {{"--ranks", &job.ranks, "processes", false, 2, 64},
-                   {"--bytes", &job.bytes, "from each rank to each other", false, 1, 1e10},
-                   {"--path", &job.path, "shm, or tcp (on loopback)"},
-                   {"--device", &job.device, "cpu, or cuda (rank r has cuda:r)"},
-                   {"--window", &job.window, "bytes of shared memory for each ordered pair", false,
-                    1, static_cast<double>(collective::limits::kRankWindow_bytes_max)},
-                   {"--json", &as_json, "one JSON line"},
-                   {"--rank", &job.rank, "what this process is; 0 starts the others", false, 0, 63},
-                   {"--folder", &job.folder, "where the others meet; set by rank 0"}},
-                  words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+      cli::parse_flags(
+          "troupe bench collectives: bytes between the processes of one role, medians of 3",
+          {{"--ranks", &job.ranks, "processes", false, 2, 64},
+           {"--bytes", &job.bytes, "bytes from each rank to each other", false, 1, 1e10},
+           {"--path", &job.path, "shm, or tcp (on loopback)"},
+           {"--device", &job.device, "cpu, or cuda (rank r has cuda:r)"},
+           {"--window", &job.window, "bytes of shared memory for each ordered pair", false, 1,
+            static_cast<double>(collective::limits::kRankWindow_bytes_max)},
+           {"--json", &as_json, "one JSON line"},
+           {"--rank", &job.rank, "what this process is; 0 starts the others", false, 0, 63},
+           {"--folder", &job.folder, "where the others meet; set by rank 0"}},
+          words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   if (job.path != "shm" && job.path != "tcp") {
-    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --path " + job.path,
-                      "there are shm and tcp");
+    return fail(ErrorCode::kConfig, "troupe bench collectives: --path " + job.path,
+                "there are shm and tcp");
   }
   if (job.device != "cpu" && job.device != "cuda") {
-    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --device " + job.device,
-                      "there are cpu and cuda");
+    return fail(ErrorCode::kConfig, "troupe bench collectives: --device " + job.device,
+                "there are cpu and cuda");
   }
   if (job.rank > 0) {
     BenchRank rank(job);
@@ -255,7 +245,7 @@ Result<void> bench_collectives(Words words) {
     return {};
   }
   MovingLimits limits;
-  const bool on_host = job.device == "cpu";  // of a device no limit is known
+  const bool on_host = job.device == "cpu";  // a device has no known limit
   if (on_host) TROUPE_TRY(raise_moving_limits(limits, job));
   TROUPE_TRY_ASSIGN(outcome_of_ranks, run_bench_ranks(job));
   if (on_host) TROUPE_TRY(raise_moving_limits(limits, job));
@@ -263,4 +253,4 @@ Result<void> bench_collectives(Words words) {
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

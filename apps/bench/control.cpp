@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 struct ControlJob {
@@ -18,7 +18,7 @@ struct ControlJob {
   double limit_s = 240;
 };
 
-core::Result<nlohmann::ordered_json> measure(const ControlJob& job) {
+Result<nlohmann::ordered_json> measure(const ControlJob& job) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({1, 32, 2, 1, 64, 128}));
   TROUPE_TRY_ASSIGN(run,
                     LabRun::start(files, job.sizes, {"--ckpt.save_steps=1000000"}, job.limit_s));
@@ -44,8 +44,8 @@ core::Result<nlohmann::ordered_json> measure(const ControlJob& job) {
   const double reward_node_mb = memory_mb(pid_of_role(status, "reward/0"));
   TROUPE_TRY(run.interrupt());
   return nlohmann::ordered_json{{"bench", "control"},
-                                {"processor", processor_name()},
-                                {"cores", usable_cores()},
+                                {"processor", cli::processor_name()},
+                                {"cores", cli::usable_cores()},
                                 {"groups", job.sizes.groups},
                                 {"samples_per_group", job.sizes.samples},
                                 {"new_tokens", job.sizes.new_tokens},
@@ -59,23 +59,24 @@ core::Result<nlohmann::ordered_json> measure(const ControlJob& job) {
 
 }  // namespace
 
-core::Result<void> bench_control(Words words) {
+Result<void> bench_control(cli::Words words) {
   ControlJob job;
   bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe bench control: processor time of a run's head for a sample, medians of 3",
-                  {{"--groups", &job.sizes.groups, "of an update", false, 1, 1024},
-                   {"--samples", &job.sizes.samples, "of a group", false, 2, 256},
-                   {"--new-tokens", &job.sizes.new_tokens, "of a sample", false, 1, 96},
-                   {"--updates", &job.updates, "of a round", false, 2, 1e5},
-                   {"--limit-s", &job.limit_s, "of each wait, then it fails", false, 1, 3600},
-                   {"--json", &as_json, "one JSON line"}},
-                  words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+      cli::parse_flags(
+          "troupe bench control: processor time of a run's head for a sample, medians of 3",
+          {{"--groups", &job.sizes.groups, "groups of an update", false, 1, 1024},
+           {"--samples", &job.sizes.samples, "samples of a group", false, 2, 256},
+           {"--new-tokens", &job.sizes.new_tokens, "tokens of a sample", false, 1, 96},
+           {"--updates", &job.updates, "updates of a round", false, 2, 1e5},
+           {"--limit-s", &job.limit_s, "seconds of each wait before the run fails", false, 1, 3600},
+           {"--json", &as_json, "one JSON line"}},
+          words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(figures, measure(job));
   print_figures(figures, as_json);
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

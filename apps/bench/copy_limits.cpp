@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 constexpr int kCopyRounds = 4;  // the first does not count
@@ -47,9 +47,8 @@ Loopback connect_loopback() {
   const bool listens = ::bind(listener.get(), any, size) == 0 && ::listen(listener.get(), 1) == 0 &&
                        ::getsockname(listener.get(), any, &size) == 0;
   Loopback pair{net::OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), {}};
-  if (listens && ::connect(pair.from.get(), any, size) == 0) {
+  if (listens && ::connect(pair.from.get(), any, size) == 0)
     pair.to = net::OwnedFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  }
   return pair;
 }
 
@@ -170,4 +169,4 @@ core::Result<double> window_gb_per_s(std::int64_t bytes, std::int64_t window_byt
   return median(rates);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

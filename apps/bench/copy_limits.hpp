@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // Copying `bytes` in memory with the team's threads.
 double copy_gb_per_s(core::TeamRunner& team, std::int64_t bytes);
@@ -20,4 +20,4 @@ core::Result<double> loopback_gb_per_s(std::int64_t bytes);
 // other without sleeping, in `pairs` pairs at once. Error kResources.
 core::Result<double> window_gb_per_s(std::int64_t bytes, std::int64_t window_bytes, int pairs);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -4,8 +4,7 @@
 // forward.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/exact_engine.hpp"
-#include "apps/bench/exact_soak.hpp"
-#include "apps/bench/exact_trainer.hpp"
+#include "apps/bench/exact_sides.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/temporary_folder.hpp"
 #include "apps/cli/dtype_flag.hpp"
@@ -25,10 +24,9 @@
 #include <cstdio>
 #include <cstring>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
-using core::ErrorCode;
 using nlohmann::ordered_json;
 
 constexpr double kTokens_max = 1e7;
@@ -40,59 +38,56 @@ struct ExactFlags {
 };
 
 // Error kConfig: no such dtype, one that the device does not compute in, or one without training.
-core::Result<ExactPlace> place_of(const std::string& device, const std::string& dtype) {
-  TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench exact", dtype, device));
+Result<ExactPlace> place_of(const std::string& device, const std::string& dtype) {
+  TROUPE_TRY_ASSIGN(panels, cli::panel_dtype("troupe bench exact", dtype, device));
   if (panels == kernels::PanelDtype::kInt8) {
-    return core::fail(ErrorCode::kConfig,
-                      "troupe bench exact: --dtype int8 has no trainer to compare with",
-                      "give f32, bf16, or bf16-compute on a GPU");
+    return fail(ErrorCode::kConfig,
+                "troupe bench exact: --dtype int8 has no trainer to compare with",
+                "give f32, bf16, or bf16-compute on a GPU");
   }
   if (panels == kernels::PanelDtype::kBf16Compute && device == "cpu") {
-    return core::fail(ErrorCode::kConfig,
-                      "troupe bench exact: --dtype bf16-compute has a trainer on a GPU only",
-                      "give f32 or bf16, or --device cuda");
+    return fail(ErrorCode::kConfig,
+                "troupe bench exact: --dtype bf16-compute has a trainer on a GPU only",
+                "give f32 or bf16, or --device cuda");
   }
   return ExactPlace{device, panels};
 }
 
 // ---- the second process ----
 
-core::Result<void> trainer_process(Words words) {
+Result<void> trainer_process(cli::Words words) {
   std::string side, model, file, device = "cpu", dtype = "f32";
   std::int64_t seed = 1;
   bool plant_ulp = false;
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe bench exact: the trainer's side, started by the engine's",
+  TROUPE_TRY_ASSIGN(
+      outcome, cli::parse_flags("troupe bench exact: the trainer's side, started by the engine's",
                                 {{"--side", &side, "trainer", true},
                                  {"--model", &model, "model folder", true},
                                  {"--file", &file, "transcript of the engine's side", true},
-                                 {"--device", &device, kDeviceHelp},
-                                 {"--dtype", &dtype, kDtypeHelp},
-                                 {"--seed", &seed, "of the order", false, 0, 1e18},
+                                 {"--device", &device, cli::kDeviceHelp},
+                                 {"--dtype", &dtype, cli::kDtypeHelp},
+                                 {"--seed", &seed, "seed of the samples' order", false, 0, 1e18},
                                  {"--plant-ulp", &plant_ulp, "move one weight"}},
                                 words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  if (side != "trainer") {
-    return core::fail(ErrorCode::kConfig, "--side is '" + side + "'", "the only one is trainer");
-  }
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  if (side != "trainer")
+    return fail(ErrorCode::kConfig, "--side is '" + side + "'", "the only one is trainer");
   TROUPE_TRY_ASSIGN(place, place_of(device, dtype));
   TROUPE_TRY_ASSIGN(
       figures, run_trainer_side(model, place, file, static_cast<std::uint64_t>(seed), plant_ulp));
-  say(figures.dump());
+  cli::say(figures.dump());
   return {};
 }
 
 // Runs `troupe bench exact WORDS` as a process; returns its standard output. Its messages go to our
 // standard error.
-core::Result<std::string> output_of(const std::vector<std::string>& words,
-                                    const std::vector<std::string>& environment) {
+Result<std::string> output_of(const std::vector<std::string>& words,
+                              const std::vector<std::string>& environment) {
   const net::OwnedFd output(::memfd_create("troupe-exact", MFD_CLOEXEC));
-  if (!output) {
-    return core::fail(ErrorCode::kResources,
-                      std::string("no file in memory: ") + std::strerror(errno));
-  }
+  if (!output)
+    return fail(ErrorCode::kResources, std::string("memfd_create: ") + std::strerror(errno));
   core::ChildSpec spec;
-  spec.words = {"troupe", "bench", "exact"};
+  spec.words = {"troupe-bench", "exact"};
   spec.words.insert(spec.words.end(), words.begin(), words.end());
   spec.this_program = true;
   spec.environment = core::merged_environment(environment);
@@ -100,9 +95,9 @@ core::Result<std::string> output_of(const std::vector<std::string>& words,
   TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("a second process", std::move(spec)));
   const int status = child.wait();
   if (status != 0) {
-    return core::fail(ErrorCode::kPeerLost,
-                      "the second process (troupe bench) " + core::how_it_ended(status),
-                      "its message is above");
+    return fail(ErrorCode::kPeerLost,
+                "the second process (troupe-bench) " + core::how_it_ended(status),
+                "its message is above");
   }
   std::string text(static_cast<std::size_t>(::lseek(output.get(), 0, SEEK_END)), '\0');
   const ssize_t size = ::pread(output.get(), text.data(), text.size(), 0);
@@ -110,8 +105,8 @@ core::Result<std::string> output_of(const std::vector<std::string>& words,
   return text;
 }
 
-core::Result<ordered_json> run_second_process(const ExactFlags& flags,
-                                              const std::filesystem::path& file) {
+Result<ordered_json> run_second_process(const ExactFlags& flags,
+                                        const std::filesystem::path& file) {
   std::vector<std::string> words = {
       "--side",   "trainer",     "--model", flags.model,
       "--file",   file.string(), "--seed",  std::to_string(flags.seed),
@@ -122,9 +117,8 @@ core::Result<ordered_json> run_second_process(const ExactFlags& flags,
   TROUPE_TRY_ASSIGN(text, output_of(words, environment));
   ordered_json line = ordered_json::parse(text, nullptr, false);
   for (const char* key : {"tokens", "differing_bits"}) {
-    if (!line.is_object() || !line.contains(key) || !line[key].is_number_integer()) {
-      return core::fail(ErrorCode::kInternal, "the trainer's side answered '" + text + "'");
-    }
+    if (!line.is_object() || !line.contains(key) || !line[key].is_number_integer())
+      return fail(ErrorCode::kInternal, "the trainer's side answered '" + text + "'");
   }
   return line;
 }
@@ -181,7 +175,7 @@ ordered_json coverage_json(const EngineSide& side) {
 }
 
 void print(const ordered_json& line, bool as_json) {
-  if (as_json) return say(line.dump());
+  if (as_json) return cli::say(line.dump());
   std::printf(
       "%s tokens: %s bits differ between engine and trainer, %s between engine and scorer\n",
       line["tokens"].dump().c_str(), line["differing_bits"].dump().c_str(),
@@ -190,10 +184,10 @@ void print(const ordered_json& line, bool as_json) {
   std::printf("  trainer  %s\n", line["trainer"].dump().c_str());
 }
 
-core::Result<void> report(const ExactFlags& flags,
-                          const EngineSide& side,
-                          ordered_json trainer,
-                          double trainer_s) {
+Result<void> report(const ExactFlags& flags,
+                    const EngineSide& side,
+                    ordered_json trainer,
+                    double trainer_s) {
   const auto differing = trainer["differing_bits"].get<std::int64_t>();
   const auto compared = trainer["tokens"].get<std::int64_t>();
   print({{"bench", "exact"},
@@ -209,30 +203,27 @@ core::Result<void> report(const ExactFlags& flags,
          {"scorer_s", side.scorer_s},
          {"trainer_s", trainer_s}},
         flags.json);
-  if (compared != flags.tokens || side.scorer.tokens != compared) {
-    return core::fail(ErrorCode::kInternal, "exact: the sides did not compare the same tokens");
-  }
+  if (compared != flags.tokens || side.scorer.tokens != compared)
+    return fail(ErrorCode::kInternal, "exact: the sides did not compare the same tokens");
   if (flags.plant_ulp && differing == 0) {
-    return core::fail(ErrorCode::kInternal,
-                      "exact: the weight that was moved by one unit in the last place changed no "
-                      "log-prob, so that this comparison sees nothing");
+    return fail(ErrorCode::kInternal,
+                "exact: the weight that was moved by one unit in the last place changed no "
+                "log-prob, so that this comparison sees nothing");
   }
   const std::int64_t total = differing + side.scorer.differing_bits;
   if (total == 0) return {};
-  return core::fail(ErrorCode::kNumeric, "exact: " + std::to_string(total) +
-                                             " bits differ in the log-probs of " +
-                                             std::to_string(compared) + " tokens");
+  return fail(ErrorCode::kNumeric, "exact: " + std::to_string(total) +
+                                       " bits differ in the log-probs of " +
+                                       std::to_string(compared) + " tokens");
 }
 
-core::Result<void> compare_sides(const ExactFlags& flags) {
+Result<void> compare_sides(const ExactFlags& flags) {
   TROUPE_TRY_ASSIGN(place, place_of(flags.device, flags.dtype));
   std::optional<TemporaryFolder> folder;
   std::filesystem::path file = flags.file;
   if (file.empty()) {
     auto made = TemporaryFolder::make("troupe-exact");
-    if (!made) {
-      return core::fail(made.error().advising("name a file with --file"));
-    }
+    if (!made) return fail(made.error().advising("name a file with --file"));
     file = folder.emplace(std::move(*made)).path() / "transcript.bin";
   }
   TROUPE_TRY_ASSIGN(side, run_engine_side(flags.model, place, flags.tokens,
@@ -243,20 +234,20 @@ core::Result<void> compare_sides(const ExactFlags& flags) {
   return report(flags, side, std::move(trainer), watch.seconds());
 }
 
-core::Result<void> soak(const ExactFlags& flags) {
+Result<void> soak(const ExactFlags& flags) {
   TROUPE_TRY_ASSIGN(place, place_of(flags.device, flags.dtype));
   TROUPE_TRY_ASSIGN(seen, run_soak(flags.model, place, static_cast<double>(flags.soak_s),
                                    static_cast<std::uint64_t>(flags.seed)));
   ordered_json line = {{"bench", "exact"}, {"model", flags.model}};
   line.update(seen.figures);
   line["isa"] = flags.device == "cpu" ? kernels::ops().name : "cuda";
-  say(line.dump(flags.json ? -1 : 2));
+  cli::say(line.dump(flags.json ? -1 : 2));
   return seen.verdict;
 }
 
 }  // namespace
 
-core::Result<void> bench_exact(Words words) {
+Result<void> bench_exact(cli::Words words) {
   const bool second = std::any_of(words.begin(), words.end(), [](const std::string& word) {
     return word == "--side" || word.starts_with("--side=");
   });
@@ -264,29 +255,29 @@ core::Result<void> bench_exact(Words words) {
   ExactFlags flags;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe bench exact: compare the engine's log-probs with the trainer's, bit for bit; "
           "ends "
           "with status 6 when one differs",
           {{"--model", &flags.model, "model folder, or org/name in the local hub cache", true},
            {"--tokens", &flags.tokens, "response tokens to compare", false, 1, kTokens_max},
-           {"--seed", &flags.seed, "of prompts, samples and order", false, 0, 1e18},
+           {"--seed", &flags.seed, "seed of prompts, samples and order", false, 0, 1e18},
            {"--soak", &flags.soak_s,
             "instead: seconds of random submits, cuts, pauses, sleeps and updates, at the end of "
             "which no block may be lost and memory must be what it was",
             false, 0, 1e6},
-           {"--device", &flags.device, kDeviceHelp},
-           {"--dtype", &flags.dtype, kDtypeHelp},
+           {"--device", &flags.device, cli::kDeviceHelp},
+           {"--dtype", &flags.dtype, cli::kDtypeHelp},
            {"--file", &flags.file, "keep the engine's transcript in this file"},
            {"--trainer-isa", &flags.trainer_isa, "kernels of the trainer's side, as in TROUPE_ISA"},
            {"--plant-ulp", &flags.plant_ulp,
             "move one of the trainer's weights by one ulp, which must be seen"},
            {"--json", &flags.json, "one JSON line"}},
           words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(flags.model));
   flags.model = folder.string();
   return flags.soak_s > 0 ? soak(flags) : compare_sides(flags);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

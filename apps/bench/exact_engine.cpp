@@ -7,12 +7,11 @@
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 constexpr std::int64_t kScorerRows = 384;
@@ -50,7 +49,7 @@ struct Round {
   std::int32_t prompt_min = 1, prompt_max = 1;
   engine::SamplingParams sampling;  // max_new_tokens is set group by group
   bool scarce_blocks = false;       // too few KV blocks for the batch: samples are preempted
-  std::int32_t event_tokens = 0;    // an event every so many sampled tokens; 0 = never
+  std::int32_t event_tokens = 0;    // an event every that many sampled tokens; 0 = never
   bool shared_prefixes = false;     // prompts share prefixes
   std::int64_t weight = 1;          // share of the tokens, over the sum of all weights
 };
@@ -307,4 +306,4 @@ core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
   return side;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -19,7 +19,7 @@
 #include <set>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // Loads the model and packs two sets of weights in the team's memory: its own, and the same ones
 // scaled. Error kData: the model's context is too short.
@@ -60,4 +60,4 @@ core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
                                          std::int64_t tokens,
                                          std::uint64_t seed);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 constexpr std::uint64_t kOtherIds = 1ull << 40;  // marks ids of groups whose samples are dropped
@@ -126,4 +126,4 @@ core::Result<void> ExactEvents::other_weights(Live& live) {
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // A group that the engine holds.
 struct LiveGroup {
@@ -26,8 +26,8 @@ struct LiveGroup {
 inline constexpr std::int32_t kCuts_max = 2;
 
 struct TwoWeights {
-  std::shared_ptr<const model::PackedWeights> weights;  // those that compute all results
-  std::shared_ptr<const model::PackedWeights> other;    // different values for the same model
+  std::shared_ptr<const model::PackedWeights> weights;  // the weights that compute all results
+  std::shared_ptr<const model::PackedWeights> other;    // other weights of the same model
 };
 
 class ExactEvents {
@@ -64,4 +64,4 @@ class ExactEvents {
   std::uint64_t turn_ = 0;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

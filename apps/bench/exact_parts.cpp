@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 std::vector<std::size_t> all_samples(const TranscriptGroup& group) {
@@ -103,4 +103,4 @@ Difference compare(const PartBatch& batch, std::span<const float> logprobs) {
   return result;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

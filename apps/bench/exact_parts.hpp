@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // Some samples of one group, in the order in which they are packed. The forward pass computes their
 // prompt once.
@@ -38,7 +38,7 @@ std::vector<model::SampleGroup> model_groups(const PartBatch& batch);
 
 struct Difference {
   std::int64_t tokens = 0;            // whose log-probs were compared
-  std::int64_t differing_tokens = 0;  // whose log-probs differ in at least one bit
+  std::int64_t differing_tokens = 0;  // those whose log-probs differ in any bit
   std::int64_t differing_bits = 0;    // over all tokens
   double absolute_max = 0;            // largest difference between two log-probs
 
@@ -49,4 +49,4 @@ struct Difference {
 // model::GroupPlan::targets: by part, sample and position.
 Difference compare(const PartBatch& batch, std::span<const float> logprobs);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -1,6 +1,6 @@
-#include "apps/bench/exact_soak.hpp"
-
+// The soak test of `troupe bench exact`.
 #include "apps/bench/exact_engine.hpp"
+#include "apps/bench/exact_sides.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/logged_process.hpp"
 #include "apps/bench/workload.hpp"
@@ -14,10 +14,8 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
-
-using core::Result;
 
 constexpr std::size_t kRequests = 48;
 constexpr std::size_t kWaiting_max = 24;          // groups in the engine, running or waiting
@@ -58,9 +56,7 @@ class Soak {
         TROUPE_TRY(floods ? flood() : events.next(live_));
         next_event =
             driver_->engine()->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
-        if (happened++ < kEventsUntilStart) {
-          pss_start_mb_ = std::max(pss_start_mb_, pss_own_mb());
-        }
+        if (happened++ < kEventsUntilStart) pss_start_mb_ = std::max(pss_start_mb_, pss_own_mb());
       }
       if (now < next_look) continue;
       pss_max_mb_ = std::max(pss_max_mb_, pss_own_mb());
@@ -230,9 +226,9 @@ Result<SoakReport> run_soak(const std::filesystem::path& model,
                             const ExactPlace& place,
                             double seconds,
                             std::uint64_t seed) {
-  TROUPE_TRY_ASSIGN(team, make_team({place.device, 0}));
+  TROUPE_TRY_ASSIGN(team, cli::make_team({place.device, 0}));
   TROUPE_TRY_ASSIGN(two, load_two_weights(model, place.dtype, *team));
   return Soak(std::move(two), *team, seed).run(seconds);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

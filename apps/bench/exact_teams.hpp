@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // The values of --device and --dtype.
 struct ExactPlace {
@@ -31,4 +31,4 @@ class ExactTeams {
   std::string isa_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -1,7 +1,7 @@
-#include "apps/bench/exact_trainer.hpp"
-
+// The trainer's side of `troupe bench exact`.
 #include "apps/bench/exact_parts.hpp"
-#include "runtime/learn/optimizer.hpp"
+#include "apps/bench/exact_sides.hpp"
+#include "runtime/learn/optim/optimizer.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
@@ -9,14 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <set>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
-
-using core::ErrorCode;
 
 constexpr std::int64_t kActivation_bytes_max = std::int64_t{320} << 20;
 constexpr std::array<std::int64_t, 6> kRowLimits = {48, 1024, 200, 512, 96, 700};
@@ -153,4 +150,4 @@ core::Result<nlohmann::ordered_json> run_trainer_side(const std::filesystem::pat
   return figures;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -12,10 +12,9 @@
 #include <string>
 #include <system_error>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
-using core::ErrorCode;
 using Words32 = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t kMagic = 0x31545845;  // "EXT1"
@@ -129,17 +128,15 @@ core::Result<Transcript> read_transcript(const std::filesystem::path& file) {
   std::error_code error;
   const std::uint64_t bytes = std::filesystem::file_size(file, error);
   if (error) return core::fail(ErrorCode::kNotFound, file.string() + ": " + error.message());
-  if (bytes > kTranscript_bytes_max || bytes < 12 || bytes % 4 != 0) {
+  if (bytes > kTranscript_bytes_max || bytes < 12 || bytes % 4 != 0)
     return damaged(file, "its size is wrong");
-  }
   Words32 words(bytes / 4);
   std::ifstream stream(file, std::ios::binary);
   stream.read(reinterpret_cast<char*>(words.data()), static_cast<std::streamsize>(bytes));
   if (!stream) return damaged(file, "it cannot be read");
   const std::span<const std::uint32_t> content(words.data(), words.size() - 1);
-  if (words.front() != kMagic || words.back() != checksum(content)) {
+  if (words.front() != kMagic || words.back() != checksum(content))
     return damaged(file, "its checksum is wrong");
-  }
   WordReader reader{content.subspan(1)};
   Transcript transcript;
   walk(reader, transcript);
@@ -147,4 +144,4 @@ core::Result<Transcript> read_transcript(const std::filesystem::path& file) {
   return transcript;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

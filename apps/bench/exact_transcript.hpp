@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 inline constexpr std::uint64_t kTranscript_bytes_max = 1ull << 30;
 
@@ -37,4 +37,4 @@ core::Result<void> write_transcript(const std::filesystem::path& file,
 // Errors: kNotFound (no such file), kData (not a transcript, damaged, too long).
 core::Result<Transcript> read_transcript(const std::filesystem::path& file);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

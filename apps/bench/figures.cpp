@@ -7,9 +7,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 std::int64_t clock_ns() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
@@ -44,7 +43,7 @@ Quartiles quartiles(std::vector<double> values) {
 }
 
 void print_figures(const nlohmann::ordered_json& figures, bool as_json) {
-  if (as_json) return say(figures.dump());
+  if (as_json) return cli::say(figures.dump());
   std::size_t longest = 0;
   for (const auto& [name, value] : figures.items())
     longest = std::max(longest, name.size());
@@ -52,4 +51,4 @@ void print_figures(const nlohmann::ordered_json& figures, bool as_json) {
     std::printf("%-*s %s\n", static_cast<int>(longest) + 2, name.c_str(), value.dump().c_str());
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 inline constexpr int kRepetitions = 3;  // of a measurement, of which the median is printed
 
@@ -16,7 +16,7 @@ class Stopwatch {
  public:
   // Seconds since the last lap began, or since the stopwatch was made.
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  // The same; then begins the next lap.
+  // Ends the lap: returns its seconds and begins the next.
   double lap() {
     const Clock::time_point now = Clock::now();
     return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
@@ -50,4 +50,4 @@ Quartiles quartiles(std::vector<double> values);
 // Prints one JSON line or, for people, one line per figure.
 void print_figures(const nlohmann::ordered_json& figures, bool as_json);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -18,7 +18,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 constexpr std::int64_t kWeights_bytes = std::int64_t{256} << 20;
@@ -117,24 +117,23 @@ double time_product(core::TeamRunner& team,
 kernels::MachineLimits limits_of(core::TeamRunner& team, kernels::PanelDtype dtype) {
   kernels::MachineLimits limits = measure_limits(team);
   auto* const on_device = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
-  if (on_device != nullptr && dtype == kernels::PanelDtype::kBf16Compute) {
-    limits.fma_gflops = measure_mma_gflops(on_device->device()) / kernels::products_of_lane(dtype);
-  }
+  if (on_device != nullptr && dtype == kernels::PanelDtype::kBf16Compute)
+    limits.fma_gflops =
+        cli::measure_mma_gflops(on_device->device()) / kernels::products_of_lane(dtype);
   return limits;
 }
 
 struct GemmFlags {
   std::string model, dtype = "f32";
-  Placement placement;
+  cli::Placement placement;
   std::vector<std::int64_t> rows = {1, 8, 32, 256};
   std::int64_t n = 0, k = 0;
   bool json = false;
 };
 
-core::Result<std::vector<Shape>> chosen_shapes(const GemmFlags& flags) {
-  if ((flags.n > 0) != (flags.k > 0)) {
-    return core::fail(core::ErrorCode::kConfig, "troupe bench gemm: give --n and --k together");
-  }
+Result<std::vector<Shape>> chosen_shapes(const GemmFlags& flags) {
+  if ((flags.n > 0) != (flags.k > 0))
+    return fail(ErrorCode::kConfig, "troupe bench gemm: give --n and --k together");
   if (flags.n > 0) return std::vector<Shape>{{flags.k, flags.n}};
   if (flags.model.empty())
     return std::vector<Shape>(std::begin(kUsualShapes), std::end(kUsualShapes));
@@ -170,42 +169,41 @@ void report(const GemmFlags& flags,
                    {"read_gb_per_s", limits.read_gb_per_s}},
                   true);
   } else {
-    std::printf("m %5lld  n %6lld  k %5lld  %7.1f GFLOP/s  %5.1f GB/s  %3.0f %% of the limit\n",
-                static_cast<long long>(m), static_cast<long long>(shape.n),
-                static_cast<long long>(shape.k), gflops, bytes / seconds * 1e-9, 100 * share);
+    std::printf("m %5ld  n %6ld  k %5ld  %7.1f GFLOP/s  %5.1f GB/s  %3.0f %% of the limit\n", m,
+                shape.n, shape.k, gflops, bytes / seconds * 1e-9, 100 * share);
   }
   std::fflush(stdout);
 }
 
 }  // namespace
 
-core::Result<void> bench_gemm(Words words) {
+Result<void> bench_gemm(cli::Words words) {
   GemmFlags flags;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe bench gemm: C[m,n] = A[m,k] B[k,n] with packed weights, medians of 3",
           {{"--model", &flags.model, "take the shapes of a model"},
            {"--m", &flags.rows, "rows (default: 1,8,32,256)", false, 1, 65536},
            {"--n", &flags.n, "columns; with --k instead of a model's shapes", false, 0, 1e6},
            {"--k", &flags.k, "inner size", false, 0, 1e6},
-           {"--dtype", &flags.dtype, kDtypeHelp},
-           {"--device", &flags.placement.device, kDeviceHelp},
+           {"--dtype", &flags.dtype, cli::kDtypeHelp},
+           {"--device", &flags.placement.device, cli::kDeviceHelp},
            {"--threads", &flags.placement.threads, "0 = all usable cores", false, 0, 1024},
            {"--json", &flags.json, "one JSON object a line"}},
           words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench gemm", flags.dtype, flags.placement.device));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype,
+                    cli::panel_dtype("troupe bench gemm", flags.dtype, flags.placement.device));
   TROUPE_TRY_ASSIGN(shapes, chosen_shapes(flags));
-  TROUPE_TRY_ASSIGN(team, make_team(flags.placement));
+  TROUPE_TRY_ASSIGN(team, cli::make_team(flags.placement));
   const kernels::MachineLimits limits = limits_of(*team, dtype);
   for (const Shape& shape : shapes) {
     const Copies weights(*team, shape, dtype);
-    for (const std::int64_t m : flags.rows) {
+    for (const std::int64_t m : flags.rows)
       report(flags, m, shape, dtype, time_product(*team, m, shape, weights), limits);
-    }
   }
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -20,10 +20,8 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
-
-using core::Result;
 
 constexpr std::int64_t kSpareBlocks = 32;
 constexpr std::int32_t kGpuStepTokens = 8192;
@@ -35,7 +33,7 @@ struct GenerateJob {
   std::string model, dtype = "f32";
   std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, group = 0;
   std::int64_t batched_tokens = 0;  // most rows of a step; 0: the engine's, more on a GPU
-  Placement placement;
+  cli::Placement placement;
   bool json = false, no_limits = false, guided = false;
   std::shared_ptr<const engine::TokenGuide> guide;         // of all samples, with `guided`
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
@@ -65,7 +63,7 @@ struct Work {
   double flops = 0, bytes = 0;
 };
 
-// Of computing a batch's prompts in `steps` steps. The head runs only for the last row of each.
+// The work of prefilling a batch's prompts in `steps` steps; the head runs on the last rows only.
 Work prefill_work(const model::ModelSpec& spec, const GenerateJob& job, double steps) {
   const double tokens = static_cast<double>(job.batch * job.prompt_tokens);
   const double head = static_cast<double>(spec.hidden * spec.vocab);
@@ -78,7 +76,7 @@ Work prefill_work(const model::ModelSpec& spec, const GenerateJob& job, double s
               ((read_weights(spec, tokens / steps) - head) * steps + head)};
 }
 
-// Of one decode step with `context` keys for each sample.
+// The work of one decode step with `context` keys for each sample.
 Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double context) {
   const double rows = static_cast<double>(job.batch);
   const auto kv = kernels::kv_dtype_of(job.panels, job.placement.device == "cpu");
@@ -174,9 +172,9 @@ class GenerateRun {
     }
     TROUPE_TRY(driver_.run());
     if (out.steps == 0) {
-      return core::fail(core::ErrorCode::kConfig,
-                        "troupe bench generate: the whole batch never decodes at once",
-                        "raise --new-tokens or --max-num-batched-tokens");
+      return fail(ErrorCode::kConfig,
+                  "troupe bench generate: the whole batch never decodes at once",
+                  "raise --new-tokens or --max-num-batched-tokens");
     }
     // The counted steps are the last ones before the first sample is done.
     out.context = static_cast<double>(job_.prompt_tokens) + static_cast<double>(job_.new_tokens) -
@@ -238,8 +236,8 @@ class GenerateRun {
         static_cast<std::uint64_t>(job_.prompt_tokens)) {
       return seconds;
     }
-    return core::fail(core::ErrorCode::kInternal,
-                      "troupe bench generate: a group's prompt was not computed once");
+    return fail(ErrorCode::kInternal,
+                "troupe bench generate: a group's prompt was not computed once");
   }
 
   engine::EngineDriver& driver_;
@@ -302,11 +300,11 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   const std::int64_t tokens = job.prompt_tokens + job.new_tokens;
   if (tokens > spec.context) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
-                      "context of " +
-                          std::to_string(spec.context),
-                      "lower one of them");
+    return fail(ErrorCode::kConfig,
+                "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
+                "context of " +
+                    std::to_string(spec.context),
+                "lower one of them");
   }
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   auto packed = packed_weights(*params, 0, team, job.panels);
@@ -343,33 +341,34 @@ Result<std::shared_ptr<const engine::TokenGuide>> make_guide(const GenerateJob& 
 
 }  // namespace
 
-Result<void> bench_generate(Words words) {
+Result<void> bench_generate(cli::Words words) {
   GenerateJob job;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe bench generate: tokens per second of the engine, medians of 3",
           {{"--model", &job.model, "model folder, or org/name in the local cache", true},
            {"--batch", &job.batch, "samples at once", false, 1, 4096},
-           {"--prompt-tokens", &job.prompt_tokens, "of each prompt", false, 1, 1e6},
-           {"--new-tokens", &job.new_tokens, "of each response", false, 2, 1e6},
+           {"--prompt-tokens", &job.prompt_tokens, "tokens of each prompt", false, 1, 1e6},
+           {"--new-tokens", &job.new_tokens, "tokens of each response", false, 2, 1e6},
            {"--group", &job.group,
             "also the time until all first tokens of a group of so many samples, over that "
             "of one sample",
             false, 0, 4096},
            {"--max-num-batched-tokens", &job.batched_tokens,
             "most rows of a step; 0 = 512, on a GPU 8192", false, 0, 1e6},
-           {"--dtype", &job.dtype, kDtypeHelp},
-           {"--device", &job.placement.device, kDeviceHelp},
+           {"--dtype", &job.dtype, cli::kDtypeHelp},
+           {"--device", &job.placement.device, cli::kDeviceHelp},
            {"--threads", &job.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024},
            {"--guided", &job.guided, "responses are a list of records, by a JSON schema"},
            {"--no-limits", &job.no_limits, "do not measure what the machine could do"},
            {"--json", &job.json, "one JSON line"}},
           words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_SET(job.panels, panel_dtype("troupe bench generate", job.dtype, job.placement.device));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_SET(job.panels,
+                 cli::panel_dtype("troupe bench generate", job.dtype, job.placement.device));
   if (job.guided) TROUPE_TRY_SET(job.guide, make_guide(job));
-  TROUPE_TRY_ASSIGN(team, make_team(job.placement));
+  TROUPE_TRY_ASSIGN(team, cli::make_team(job.placement));
   const bool gpu = !team->memory().on_host();
   const char* const level = gpu ? "cuda" : kernels::ops().name;
   MeteredTeam pool(*team);
@@ -404,11 +403,10 @@ Result<void> bench_generate(Words words) {
       line["group_first_tokens_s"] = group.all_s;
       line["group_first_token_ratio"] = group.ratio();
     }
-    say(line.dump());
+    cli::say(line.dump());
   } else {
-    std::printf("batch %lld, %s weights, %s kernels, device %s, %d thread(s)\n",
-                static_cast<long long>(job.batch), job.dtype.c_str(), level,
-                job.placement.device.c_str(), team->size());
+    std::printf("batch %ld, %s weights, %s kernels, device %s, %d thread(s)\n", job.batch,
+                job.dtype.c_str(), level, job.placement.device.c_str(), team->size());
     const auto rate = [&job](const char* what, double tokens_per_s, double share) {
       std::printf("  %-8s %8.1f tokens/s", what, tokens_per_s);
       if (!job.no_limits) std::printf(", %3.0f %% of the limit", 100 * share);
@@ -421,11 +419,11 @@ Result<void> bench_generate(Words words) {
         100 * (figures.serial_share + figures.barrier_share), 100 * figures.serial_share,
         100 * figures.barrier_share);
     if (job.group > 0) {
-      std::printf("  first token %.4f s; all %lld of a group %.4f s, %.3f times that\n",
-                  group.one_s, static_cast<long long>(job.group), group.all_s, group.ratio());
+      std::printf("  first token %.4f s; all %ld of a group %.4f s, %.3f times that\n", group.one_s,
+                  job.group, group.all_s, group.ratio());
     }
   }
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

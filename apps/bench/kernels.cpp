@@ -3,14 +3,13 @@
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/machine.hpp"
-#include "apps/bench/model_shapes.hpp"
 #include "apps/bench/timing.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
+#include "apps/cli/random_model.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/buffer.hpp"
-#include "runtime/core/placed_lists.hpp"
 #include "runtime/model/forward.hpp"
 #include "runtime/model/layer_grad.hpp"
 
@@ -18,11 +17,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 using core::Buffer;
@@ -138,7 +136,7 @@ class AttentionWork {
   }
   const model::ForwardPlan& plan() const { return plan_; }
   std::int64_t rows() const { return rows_; }
-  // Of keys, and of values.
+  // How many numbers the keys have; the values have as many.
   std::int64_t pool_numbers() const { return pool_.blocks() * pool_.block_size(); }
   // Two products of a query with a key or value; keys and values are read once.
   Cost cost() const {
@@ -149,9 +147,8 @@ class AttentionWork {
  private:
   void fill(const kernels::KvNumbers& pool) {
     std::vector<float> made = repeating(pool_numbers());
-    if (pool.dtype == kernels::KvDtype::kF32) {
+    if (pool.dtype == kernels::KvDtype::kF32)
       return pool_.memory().upload(pool.data, made.data(), made.size() * sizeof(float));
-    }
     std::vector<std::uint16_t> rounded(made.size());
     std::ranges::transform(made, rounded.begin(), kernels::to_bf16);
     pool_.memory().upload(pool.data, rounded.data(), rounded.size() * sizeof(std::uint16_t));
@@ -327,38 +324,38 @@ void time_adamw_8bit(const Measurement& at, std::int64_t parameters) {
             });
 }
 
-core::Result<model::ModelSpec> spec_of(const std::string& folder, const std::string& shape) {
-  if (folder.empty()) return spec_of_shape(shape);
+Result<model::ModelSpec> spec_of(const std::string& folder, const std::string& shape) {
+  if (folder.empty()) return cli::spec_of_shape(shape);
   TROUPE_TRY_ASSIGN(found, model::resolve_model(folder));
   return model::read_spec(found);
 }
 
 }  // namespace
 
-core::Result<void> bench_kernels(Words words) {
+Result<void> bench_kernels(cli::Words words) {
   std::string folder, shape = "smollm2-135m", dtype_name = "f32";
-  Placement placement;
+  cli::Placement placement;
   KernelSizes sizes;
   bool as_json = false;
-  const std::string shape_help = "those of a known model: " + model_shape_names();
+  const std::string shape_help = "those of a known model: " + cli::model_shape_names();
   TROUPE_TRY_ASSIGN(
-      outcome,
-      parse_flags("troupe bench kernels: attention, norms, draws and AdamW, medians of 3",
-                  {{"--model", &folder, "take the shapes of a model folder"},
-                   {"--shape", &shape, shape_help},
-                   {"--batch", &sizes.batch, "sequences that decode together", false, 1, 4096},
-                   {"--keys", &sizes.keys, "tokens of a sequence", false, 2, 1 << 20},
-                   {"--rows", &sizes.rows, "rows of a norm", false, 1, 1 << 20},
-                   {"--parameters", &sizes.parameters, "parameters of AdamW", false, 1, 1 << 30},
-                   {"--dtype", &dtype_name, kDtypeHelp},
-                   {"--device", &placement.device, kDeviceHelp},
-                   {"--threads", &placement.threads, "0 = all usable cores", false, 0, 1024},
-                   {"--json", &as_json, "one JSON object a line"}},
-                  words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench kernels", dtype_name, placement.device));
+      outcome, cli::parse_flags(
+                   "troupe bench kernels: attention, norms, draws and AdamW, medians of 3",
+                   {{"--model", &folder, "take the shapes of a model folder"},
+                    {"--shape", &shape, shape_help},
+                    {"--batch", &sizes.batch, "sequences that decode together", false, 1, 4096},
+                    {"--keys", &sizes.keys, "tokens of a sequence", false, 2, 1 << 20},
+                    {"--rows", &sizes.rows, "rows of a norm", false, 1, 1 << 20},
+                    {"--parameters", &sizes.parameters, "parameters of AdamW", false, 1, 1 << 30},
+                    {"--dtype", &dtype_name, cli::kDtypeHelp},
+                    {"--device", &placement.device, cli::kDeviceHelp},
+                    {"--threads", &placement.threads, "0 = all usable cores", false, 0, 1024},
+                    {"--json", &as_json, "one JSON object a line"}},
+                   words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype, cli::panel_dtype("troupe bench kernels", dtype_name, placement.device));
   TROUPE_TRY_ASSIGN(spec, spec_of(folder, shape));
-  TROUPE_TRY_ASSIGN(team, make_team(placement));
+  TROUPE_TRY_ASSIGN(team, cli::make_team(placement));
   sizes.keys_dtype = kernels::kv_dtype_of(dtype, team->memory().on_host());
   const Measurement at(*team, placement.device, as_json);
   time_decode(at, spec, sizes);
@@ -370,4 +367,4 @@ core::Result<void> bench_kernels(Words words) {
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

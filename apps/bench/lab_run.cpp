@@ -1,7 +1,7 @@
 #include "apps/bench/lab_run.hpp"
 
-#include "apps/bench/byte_tokenizer.hpp"
-#include "apps/bench/random_model.hpp"
+#include "apps/cli/byte_tokenizer.hpp"
+#include "apps/cli/random_model.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 using nlohmann::json;
@@ -32,10 +32,10 @@ core::Result<void> write_model(const LabShape& shape, const std::filesystem::pat
   spec.kv_heads = shape.kv_heads;
   spec.head_dim = shape.hidden / shape.heads;
   spec.ffn = shape.ffn;
-  spec.vocab = kByteTokenizer_end + 1;
+  spec.vocab = cli::kByteTokenizer_end + 1;
   spec.context = shape.context;
-  spec.eos = {static_cast<int>(kByteTokenizer_end)};
-  return write_random_model(spec, 7, 0.2f, model::StorageDtype::kF32, folder);
+  spec.eos = {static_cast<int>(cli::kByteTokenizer_end)};
+  return cli::write_random_model(spec, 7, 0.2f, model::StorageDtype::kF32, folder);
 }
 
 std::string additions() {
@@ -170,4 +170,4 @@ pid_t pid_of_role(const json& status, const std::string& role) {
   return node.value("pid", 0);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

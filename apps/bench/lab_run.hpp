@@ -12,7 +12,7 @@
 #include <map>
 #include <optional>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 struct LabShape {
   std::int64_t layers = 2, hidden = 64, heads = 4, kv_heads = 2, ffn = 160, context = 256;
@@ -26,7 +26,7 @@ class LabFiles {
   static core::Result<LabFiles> make(const LabShape& shape, const std::string& keep = "");
 
   // The path of a file in the folder: "model", "train.jsonl", or "run.yaml", the configuration of a
-  // run that goes on until it is interrupted.
+  // run that lives until it is interrupted.
   std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
   std::string run() const { return *this / "run"; }  // the run folder
 
@@ -88,4 +88,4 @@ RoleTimes role_times(const nlohmann::json& before,
 // The process id of the role's node; 0 when there is none.
 pid_t pid_of_role(const nlohmann::json& status, const std::string& role);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

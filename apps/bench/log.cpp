@@ -4,6 +4,7 @@
 // token, processor time of all threads, and the time that the data role or the policy waits; as
 // shares of an update of a run with `--tokens-per-s`.
 #include "actors/data/group_log.hpp"
+#include "actors/data/limits.hpp"
 #include "actors/data/logged_groups.hpp"
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
@@ -15,7 +16,7 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/core/rng.hpp"
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 struct LogJob {
@@ -52,37 +53,37 @@ class LogBench {
   LogBench(const LogJob& job, std::filesystem::path folder)
       : job_(job), folder_(std::move(folder)) {}
 
-  core::Result<void> run() { return io_.run(async::with_scope(&LogBench::live, this)); }
+  Result<void> run() { return io_.run(async::with_scope(&LogBench::live, this)); }
   const std::vector<Costs>& costs() const { return costs_; }
 
  private:
-  static async::task<core::Result<void>> live(async::Scope& scope, LogBench* self) {
+  static async::task<Result<void>> live(async::Scope& scope, LogBench* self) {
     actors::RoleContext context;
     context.scope = &scope;
     context.device = &self->device_;
     context.timers = &self->timers_;
-    actors::GroupLogOptions options;
+    actors::data::GroupLogOptions options;
     options.folder = self->folder_;
-    actors::GroupLog log(context, std::move(options), [](const std::string&) {});
+    actors::data::GroupLog log(context, std::move(options), [](const std::string&) {});
     for (std::uint64_t update = 0; update <= kRepetitions; ++update) {
       auto updating = self->one_update(&log, update);
       TROUPE_CO_TRY(co_await std::move(updating));
     }
     self->costs_.erase(self->costs_.begin());  // the first warms up
-    co_return core::Result<void>();
+    co_return Result<void>();
   }
 
-  actors::TicketBook empty_book() const {
+  actors::data::TicketBook empty_book() const {
     return {static_cast<std::int32_t>(job_.samples), job_.reference};
   }
 
-  async::task<core::Result<void>> one_update(actors::GroupLog* log, std::uint64_t update) {
+  async::task<Result<void>> one_update(actors::data::GroupLog* log, std::uint64_t update) {
     std::vector<std::vector<experience::Trajectory>> groups;
     for (std::int64_t i = 0; i < job_.groups; ++i)
       groups.push_back(random_samples(job_, rng_));
     const double began = processor_seconds();
     Costs costs;
-    actors::TicketBook book = empty_book();
+    actors::data::TicketBook book = empty_book();
     book.when_changed(log);
     const auto tickets =
         book.issue({update, static_cast<std::uint32_t>(job_.groups)}, sets_.first());
@@ -91,33 +92,34 @@ class LogBench {
       TROUPE_CO_TRY(put(book, tickets[i], std::move(groups[i])));
       costs.put += putting.seconds();
       if (i + 1 < groups.size())
-        co_await async::sleep_for(timers_, actors::limits::kLogEvery * 6 / 5);
+        co_await async::sleep_for(timers_, actors::data::limits::kLogEvery * 6 / 5);
     }
     Stopwatch waiting;
     TROUPE_CO_TRY(co_await log->durable());
     costs.durable = waiting.lap();
     auto reading = log->read(update);
     TROUPE_CO_TRY_ASSIGN(events, co_await std::move(reading));
-    const actors::TicketBook::SetOf set_of = [this](std::uint64_t) { return sets_.first(); };
-    TROUPE_CO_TRY(actors::logged_groups(empty_book(), update, std::move(events), book, set_of));
+    const actors::data::TicketBook::SetOf set_of = [this](std::uint64_t) { return sets_.first(); };
+    TROUPE_CO_TRY(
+        actors::data::logged_groups(empty_book(), update, std::move(events), book, set_of));
     costs.read = waiting.lap();
     costs.processor = processor_seconds() - began;
     costs_.push_back(costs);
-    co_return core::Result<void>();
+    co_return Result<void>();
   }
 
-  core::Result<void> put(actors::TicketBook& book,
-                         const experience::Ticket& ticket,
-                         std::vector<experience::Trajectory> samples) {
+  Result<void> put(actors::data::TicketBook& book,
+                   const experience::Ticket& ticket,
+                   std::vector<experience::Trajectory> samples) {
     std::vector<std::vector<float>> reference;
     for (const experience::Trajectory& sample : samples)
       reference.push_back(sample.behaviour);
     const auto count = samples.size();
     TROUPE_TRY(book.put_samples(ticket, std::move(samples), false));
-    book.put_scores(ticket, 0, std::vector<std::optional<double>>(count, 0.5),
-                    std::vector<std::string>(count));
+    book.put_scores({ticket, 0, std::vector<std::optional<double>>(count, 0.5),
+                     std::vector<std::string>(count)});
     if (job_.reference)
-      book.put_logprobs(actors::FrozenModel::kReference, ticket, std::move(reference));
+      book.put_logprobs(actors::data::FrozenModel::kReference, ticket, std::move(reference));
     return {};
   }
 
@@ -126,12 +128,12 @@ class LogBench {
   async::IoThreads io_{1};
   async::SteadyTimers timers_;
   async::DeviceThread device_{"experience log"};
-  actors::RewardSets sets_{{{"reward", "reward/0", 1}}};
+  actors::data::RewardSets sets_{{{"reward", "reward/0", 1}}};
   core::Rng rng_{1};
   std::vector<Costs> costs_;
 };
 
-core::Result<nlohmann::ordered_json> measure(const LogJob& job) {
+Result<nlohmann::ordered_json> measure(const LogJob& job) {
   TROUPE_TRY_ASSIGN(folder, TemporaryFolder::make("troupe-log"));
   LogBench bench(job, folder.path());
   TROUPE_TRY(bench.run());
@@ -153,7 +155,7 @@ core::Result<nlohmann::ordered_json> measure(const LogJob& job) {
   const double read = middle(&Costs::read), update_s = tokens / job.tokens_per_s;
   return nlohmann::ordered_json{
       {"bench", "log"},
-      {"processor", processor_name()},
+      {"processor", cli::processor_name()},
       {"groups", job.groups},
       {"samples_per_group", job.samples},
       {"new_tokens", job.new_tokens},
@@ -171,25 +173,25 @@ core::Result<nlohmann::ordered_json> measure(const LogJob& job) {
 
 }  // namespace
 
-core::Result<void> bench_log(Words words) {
+Result<void> bench_log(cli::Words words) {
   LogJob job;
   bool as_json = false, no_reference = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe bench log: cost of the experience log, medians of 3 updates",
-                  {{"--groups", &job.groups, "of an update", false, 1, 1024},
-                   {"--samples", &job.samples, "of a group", false, 2, 256},
-                   {"--new-tokens", &job.new_tokens, "of a sample", false, 1, 131072},
-                   {"--tokens-per-s", &job.tokens_per_s, "of the run whose share is printed", false,
-                    1, 1e9},
-                   {"--no-reference", &no_reference, "without log-probs of a reference model"},
-                   {"--json", &as_json, "one JSON line"}},
-                  words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+      cli::parse_flags(
+          "troupe bench log: cost of the experience log, medians of 3 updates",
+          {{"--groups", &job.groups, "groups of an update", false, 1, 1024},
+           {"--samples", &job.samples, "samples of a group", false, 2, 256},
+           {"--new-tokens", &job.new_tokens, "tokens of a sample", false, 1, 131072},
+           {"--tokens-per-s", &job.tokens_per_s, "run whose share is printed", false, 1, 1e9},
+           {"--no-reference", &no_reference, "without log-probs of a reference model"},
+           {"--json", &as_json, "one JSON line"}},
+          words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   job.reference = !no_reference;
   TROUPE_TRY_ASSIGN(figures, measure(job));
   print_figures(figures, as_json);
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -1,6 +1,7 @@
 #include "apps/bench/logged_process.hpp"
 
 #include "apps/cli/process_stat.hpp"
+#include "runtime/core/program_files.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -14,15 +15,8 @@
 #include <thread>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
-
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // The value of a line "FIELD 123 kB"; 0 when there is none.
 double field_mb(const std::string& file, const std::string& field) {
@@ -55,9 +49,9 @@ core::Result<LoggedProcess> LoggedProcess::start(const std::string& program,
                       "cannot write " + log.string() + ": " + std::strerror(errno));
   }
   core::ChildSpec spec;
-  spec.this_program = program.empty();
   spec.words = std::move(arguments);
-  spec.words.insert(spec.words.begin(), program.empty() ? "troupe" : program);
+  spec.words.insert(spec.words.begin(),
+                    program.empty() ? core::program_file("troupe").string() : program);
   spec.descriptors = {{out, STDOUT_FILENO}, {out, STDERR_FILENO}};
   spec.network = network;
   auto child = core::ChildProcess::start("a process", std::move(spec));
@@ -77,7 +71,7 @@ std::optional<int> LoggedProcess::wait(double limit_s) {
 }
 
 std::string LoggedProcess::output() const {
-  return read_file(log_);
+  return (std::ostringstream() << std::ifstream(log_).rdbuf()).str();
 }
 
 core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
@@ -94,7 +88,7 @@ core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
 }
 
 double processor_seconds(pid_t pid) {
-  return seconds_of_ticks(process_stat(pid).value_or(ProcessStat()).own_ticks);
+  return cli::seconds_of_ticks(cli::process_stat(pid).value_or(cli::ProcessStat()).own_ticks);
 }
 
 double memory_mb(pid_t pid, const std::string& field) {
@@ -110,4 +104,4 @@ double pss_own_mb() {
          field_mb("/proc/self/smaps_rollup", "Pss_Shmem:");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

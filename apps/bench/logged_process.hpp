@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // Polls every 5 ms until the condition holds; false if it does not hold within `limit_s` seconds.
 bool holds_within(double limit_s, const std::function<bool()>& condition);
@@ -20,8 +20,8 @@ bool holds_within(double limit_s, const std::function<bool()>& condition);
 class LoggedProcess {
  public:
   LoggedProcess() = default;
-  // `program`: a path, or "" for this very program. `network`: descriptor of a network namespace to
-  // run in; -1: ours. Error: kResources.
+  // `program`: a path, or "" for the `troupe` next to this one. `network`: descriptor of a network
+  // namespace to run in; -1: ours. Error: kResources.
   static core::Result<LoggedProcess> start(const std::string& program,
                                            std::vector<std::string> arguments,
                                            const std::filesystem::path& log,
@@ -54,8 +54,8 @@ double processor_seconds(pid_t pid);
 double memory_mb(pid_t pid, const std::string& field = "VmRSS:");
 // Proportional set size of this process in MiB: a page that n processes share counts 1/n.
 double pss_mb();
-// The same without mapped files (program and libraries), whose share changes when other processes
+// pss_mb without mapped files (program and libraries), whose share changes when other processes
 // start or end.
 double pss_own_mb();
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 constexpr std::int64_t kHostBytes = std::int64_t{512} << 20;  // well above any last-level cache
@@ -19,7 +19,7 @@ kernels::MachineLimits measure_limits(core::TeamRunner& team, std::int64_t bytes
   });
   if (bytes == 0) {
     const auto* const gpu = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
-    bytes = gpu == nullptr ? kHostBytes : probe_bytes(gpu->device());
+    bytes = gpu == nullptr ? kHostBytes : cli::probe_bytes(gpu->device());
   }
   kernels::Calibration calibration(*level, team.memory(), bytes);
   kernels::MachineLimits limits;
@@ -37,4 +37,4 @@ kernels::MachineLimits best_of(const kernels::MachineLimits& a, const kernels::M
   return out;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

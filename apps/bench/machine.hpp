@@ -5,7 +5,7 @@
 #include "kernels/calibrate.hpp"
 #include "runtime/core/team.hpp"
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // `bytes`: size of the buffer to read; 0: large enough to measure memory and not a cache. `passes`:
 // over that buffer; the best counts.
@@ -15,4 +15,4 @@ kernels::MachineLimits measure_limits(core::TeamRunner& team,
 // The larger of two measurements, figure by figure: other load on the machine only lowers them.
 kernels::MachineLimits best_of(const kernels::MachineLimits& a, const kernels::MachineLimits& b);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 using nlohmann::json;
@@ -53,7 +53,7 @@ std::string slow_reward(std::int64_t reward_ms) {
 
 // Does one run and takes the roles' times from two answers of `troupe status` during it. A role's
 // report is up to half a second old, so the updates between the answers must take much longer.
-core::Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::int64_t threads) {
+Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::int64_t threads) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({job.layers, job.hidden, 4, 2, 2 * job.hidden, 512}));
   TROUPE_TRY(store::write_file(files / "slow.py", slow_reward(job.reward_ms)));
   LabSizes sizes = job.sizes;
@@ -75,11 +75,12 @@ core::Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::in
   sides.generator = role_times(before, after, "generator/0");
   sides.policy = role_times(before, after, "policy/0");
   sides.reward = role_times(before, after, "reward/0");
-  if (sides.policy.wall_s < 2 * std::chrono::duration<double>(limits::kStatusEvery).count()) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "the measured updates took too short for the roles' accounts, which are "
-                      "taken every half second",
-                      "raise --updates");
+  if (sides.policy.wall_s <
+      2 * std::chrono::duration<double>(session::limits::kStatusEvery).count()) {
+    return fail(ErrorCode::kConfig,
+                "the measured updates took too short for the roles' accounts, which are "
+                "taken every half second",
+                "raise --updates");
   }
   const auto times = run.metric("time", 1);
   sides.step_s = (times.at(last - 1) - times.at(first - 1)) / static_cast<double>(job.updates);
@@ -91,33 +92,33 @@ core::Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::in
 
 }  // namespace
 
-core::Result<void> bench_overlap(Words words) {
+Result<void> bench_overlap(cli::Words words) {
   OverlapJob job;
   bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe bench overlap: an asynchronous run against the longest of its sides, and a "
           "synchronous one",
-          {{"--reward-ms", &job.reward_ms, "that the reward takes for a group", false, 0, 60000},
-           {"--staleness", &job.sizes.staleness_max, "of the asynchronous run", false, 1, 64},
+          {{"--reward-ms", &job.reward_ms, "the reward's time for a group", false, 0, 60000},
+           {"--staleness", &job.sizes.staleness_max, "largest lag, in updates", false, 1, 64},
            {"--updates", &job.updates, "measured", false, 5, 1e5},
-           {"--warm-up", &job.warm_up, "updates before", false, 1, 1e4},
-           {"--layers", &job.layers, "of the model", false, 1, 64},
+           {"--warm-up", &job.warm_up, "updates before those measured", false, 1, 1e4},
+           {"--layers", &job.layers, "layers of the model", false, 1, 64},
            {"--hidden", &job.hidden, "size of the model", false, 32, 4096},
-           {"--groups", &job.sizes.groups, "of an update", false, 1, 256},
-           {"--samples", &job.sizes.samples, "of a group", false, 2, 256},
-           {"--new-tokens", &job.sizes.new_tokens, "of a sample", false, 1, 400},
-           {"--limit-s", &job.limit_s, "of each wait, then it fails", false, 1, 3600},
+           {"--groups", &job.sizes.groups, "groups of an update", false, 1, 256},
+           {"--samples", &job.sizes.samples, "samples of a group", false, 2, 256},
+           {"--new-tokens", &job.sizes.new_tokens, "tokens of a sample", false, 1, 400},
+           {"--limit-s", &job.limit_s, "seconds of each wait before the run fails", false, 1, 3600},
            {"--json", &as_json, "one JSON line"}},
           words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  const auto cores = static_cast<std::int64_t>(usable_cores());
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  const auto cores = static_cast<std::int64_t>(cli::usable_cores());
   TROUPE_TRY_ASSIGN(async, watch(job, job.sizes.staleness_max, cores));
   TROUPE_TRY_ASSIGN(alone, watch(job, 0, std::max<std::int64_t>(cores / 2, 1)));
   TROUPE_TRY_ASSIGN(sync, watch(job, 0, cores));
   print_figures({{"bench", "overlap"},
-                 {"processor", processor_name()},
+                 {"processor", cli::processor_name()},
                  {"cores", cores},
                  {"reward_ms", job.reward_ms},
                  {"staleness_max", job.sizes.staleness_max},
@@ -143,4 +144,4 @@ core::Result<void> bench_overlap(Words words) {
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -15,6 +15,7 @@
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/child_process.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/weights/local_channel.hpp"
 #include "runtime/weights/shared_publisher.hpp"
 
@@ -23,10 +24,9 @@
 #include <optional>
 #include <thread>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
-using core::Result;
 using nlohmann::json;
 
 // What travels of one version.
@@ -126,7 +126,7 @@ class PushBench {
 
  private:
   Result<json> transfers() {
-    TROUPE_TRY_ASSIGN(team, make_team({job_.device, job_.threads}));
+    TROUPE_TRY_ASSIGN(team, cli::make_team({job_.device, job_.threads}));
     Sender sender(job_, base_, local_, *team);
     TROUPE_TRY(sender.open());
     const auto bytes = static_cast<double>(image_bytes(job_, base_));
@@ -186,7 +186,7 @@ class PushBench {
   // The 99th percentile of about job.alone steps without pushes and of as many during pushes, in
   // runs that begin with the one and the other in turn.
   Result<json> alternate() {
-    TROUPE_TRY_ASSIGN(team, make_team({job_.device, sender_threads()}));
+    TROUPE_TRY_ASSIGN(team, cli::make_team({job_.device, sender_threads()}));
     Sender sender(job_, base_, local_, *team);
     TROUPE_TRY(begin_decoding(sender, "keep"));
     std::vector<double> without, with;
@@ -216,7 +216,7 @@ class PushBench {
   // Publishes `pushes` versions while the receiver decodes. Returns the receiver's last answer,
   // with swap_ms added.
   Result<json> decode(const std::string& kv, std::int64_t pushes) {
-    TROUPE_TRY_ASSIGN(team, make_team({job_.device, sender_threads()}));
+    TROUPE_TRY_ASSIGN(team, cli::make_team({job_.device, sender_threads()}));
     Sender sender(job_, base_, local_, *team);
     TROUPE_TRY(begin_decoding(sender, kv));
     std::vector<double> swaps;
@@ -247,7 +247,7 @@ Result<json> measure(const PushJob& job, const model::ParamStore& base) {
     return PushBench(job, base, local, mine).run();
   }
   core::ChildSpec spec;
-  spec.words = {"troupe", "bench", "push", "receiver"};
+  spec.words = {"troupe-bench", "push", "receiver"};
   spec.this_program = true;
   spec.descriptors = {{sockets.second.get(), kReceiverSocket}};
   TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("a second process", std::move(spec)));
@@ -263,9 +263,9 @@ struct Limits {
 
 // The machine's limit for device: GB/s of copying on the GPU, each byte counted once.
 Result<double> device_copy_gb_per_s(const PushJob& job) {
-  TROUPE_TRY_ASSIGN(team, make_team({job.device, 1}));
+  TROUPE_TRY_ASSIGN(team, cli::make_team({job.device, 1}));
   auto& device = dynamic_cast<kernels::cuda::DeviceTeam&>(*team);
-  return measure_speeds(device.device()).copy_gb_per_s / 2;  // that counts reads and writes
+  return cli::measure_speeds(device.device()).copy_gb_per_s / 2;  // that counts reads and writes
 }
 
 // Measures the copy limit, for tcp also the loopback limit, and keeps the better of old and new.
@@ -298,7 +298,7 @@ void print(const PushJob& job,
                                    {"device", job.device},
                                    {"dtype", job.dtype},
                                    {"bytes", bytes},
-                                   {"processor", processor_name()},
+                                   {"processor", cli::processor_name()},
                                    {"threads", job.threads},
                                    {"engine_threads", job.engine_threads},
                                    {"gb_per_s", figures["gb_per_s"]},
@@ -320,10 +320,10 @@ void print(const PushJob& job,
       line[name] = figures.at(name);
     for (const char* name : {"runs_p99_ms_alone", "runs_p99_ms_during", "runs_overlap"})
       if (figures.contains(name)) line[name] = figures[name];
-    return say(line.dump());
+    return cli::say(line.dump());
   }
-  std::printf("%.0f MB (%s) by %s, %lld threads\n", static_cast<double>(bytes) * 1e-6,
-              job.dtype.c_str(), job.path.c_str(), static_cast<long long>(job.threads));
+  std::printf("%.0f MB (%s) by %s, %ld threads\n", static_cast<double>(bytes) * 1e-6,
+              job.dtype.c_str(), job.path.c_str(), job.threads);
   std::printf(
       "  transfer  %6.2f GB/s, %3.0f %% of the limit (%.2f); publishing %.2f, taking %.2f\n",
       number("gb_per_s"), 100 * share, limit, number("publish_gb_per_s"), number("pack_gb_per_s"));
@@ -332,20 +332,17 @@ void print(const PushJob& job,
       "%.2f\n",
       number("slice_ms_p99"), number("slice_ms_most"), number("slices_over"), number("slices"),
       1e-3 * static_cast<double>(job.slice_us));
-  std::printf("  decoding  step %.2f ms, p99 alone %.2f, during %lld pushes %.2f: pause %.2f ms\n",
-              number("step_ms"), number("step_ms_p99_alone"), static_cast<long long>(job.pushes),
+  std::printf("  decoding  step %.2f ms, p99 alone %.2f, during %ld pushes %.2f: pause %.2f ms\n",
+              number("step_ms"), number("step_ms_p99_alone"), job.pushes,
               number("step_ms_p99_during"), pause);
   if (figures.contains("runs_overlap")) {
     const auto list = [&](const char* name) {
       const json& q = figures.at(name);
-      char text[64];
-      std::snprintf(text, sizeof text, "%.2f (%.2f to %.2f)", q[1].get<double>(),
-                    q[0].get<double>(), q[2].get<double>());
-      return std::string(text);
+      return core::printed("%.2f (%.2f to %.2f)", q[1].get<double>(), q[0].get<double>(),
+                           q[2].get<double>());
     };
-    std::printf("  %lld runs   p99 alone %s, during pushes %s ms: the quartiles %s\n",
-                static_cast<long long>(job.runs), list("runs_p99_ms_alone").c_str(),
-                list("runs_p99_ms_during").c_str(),
+    std::printf("  %ld runs   p99 alone %s, during pushes %s ms: the quartiles %s\n", job.runs,
+                list("runs_p99_ms_alone").c_str(), list("runs_p99_ms_during").c_str(),
                 figures["runs_overlap"] == true ? "overlap" : "do not overlap");
   }
   std::printf("  swap      %.0f ms after publishing began\n", number("swap_ms"));
@@ -358,60 +355,58 @@ void print(const PushJob& job,
 Result<void> check_path(PushJob& job) {
   const std::string flag = "--device " + job.device;
   const auto name = core::parse_device(job.device);
-  if (!name) return core::fail(name.error().within(flag));
-  TROUPE_TRY(check_device(flag, *name));
+  if (!name) return fail(name.error().within(flag));
+  TROUPE_TRY(cli::check_device(flag, *name));
   if (job.path.empty()) job.path = name->gpu ? "device" : "shm";
   const std::string who = "troupe bench push: --path " + job.path;
   if (job.path == "tcp") return {};
   if (name->gpu && job.path != "device") {
-    return core::fail(core::ErrorCode::kConfig, who,
-                      "with --device " + job.device + " there are device and tcp");
+    return fail(ErrorCode::kConfig, who,
+                "with --device " + job.device + " there are device and tcp");
   }
   if (name->gpu || job.path == "shm" || job.path == "local") return {};
-  return core::fail(
-      core::ErrorCode::kConfig,
-      who + (job.path == "device" ? " needs --device cuda" : "; there are shm, tcp and local"));
+  return fail(ErrorCode::kConfig, who + (job.path == "device" ? " needs --device cuda"
+                                                              : "; there are shm, tcp and local"));
 }
 
 }  // namespace
 
-Result<void> bench_push(Words words) {
+Result<void> bench_push(cli::Words words) {
   if (!words.empty() && words[0] == "receiver") return bench_push_receiver();
   PushJob job;
   bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe bench push: new weights from a trainer to an engine, medians of 3",
           {{"--model", &job.model, "model folder; without it a random model of --bytes"},
-           {"--bytes", &job.bytes, "about, of a random model", false, 1e6, 1e12},
+           {"--bytes", &job.bytes, "approximate size of a random model", false, 1e6, 1e12},
            {"--device", &job.device, "where both sides compute: cpu, cuda or cuda:N (GPU N)"},
-           {"--dtype", &job.dtype, "in which weights are sent and kept: f32, bf16 or bf16-compute"},
+           {"--dtype", &job.dtype, "type of the weights sent: f32, bf16 or bf16-compute"},
            {"--path", &job.path,
             "shm, tcp (on loopback) or local (one process); with a GPU device (its memory, the "
             "default) or tcp"},
-           {"--threads", &job.threads, "of a transfer; 0 = all cores", false, 0, 1024},
+           {"--threads", &job.threads, "threads of a transfer; 0 = all cores", false, 0, 1024},
            {"--engine-threads", &job.engine_threads, "0 = all cores but one", false, 0, 1024},
-           {"--pushes", &job.pushes, "while the engine decodes", false, 1, 1e6},
+           {"--pushes", &job.pushes, "pushes while the engine decodes", false, 1, 1e6},
            {"--alone", &job.alone, "steps that are timed before the pushes", false, 1, 1e6},
            {"--runs", &job.runs,
             "alternated, each of --alone steps without pushes and about as many during pushes",
             false, 0, 1000},
            {"--checked", &job.checked, "pushes whose tokens are computed again", false, 1, 1e4},
            {"--batch", &job.batch, "samples at once", false, 1, 4096},
-           {"--slice-us", &job.slice_us, "of packing between two steps", false, 1, 1e6},
+           {"--slice-us", &job.slice_us, "time for packing between two steps", false, 1, 1e6},
            {"--json", &as_json, "one JSON line"}},
           words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_path(job));
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench push", job.dtype, job.device));
+  TROUPE_TRY_ASSIGN(dtype, cli::panel_dtype("troupe bench push", job.dtype, job.device));
   if (dtype == kernels::PanelDtype::kInt8) {
-    return core::fail(
-        core::ErrorCode::kConfig, "troupe bench push: --dtype int8",
-        "the check computes log-probs, for which there are f32, bf16 and bf16-compute");
+    return fail(ErrorCode::kConfig, "troupe bench push: --dtype int8",
+                "the check computes log-probs, for which there are f32, bf16 and bf16-compute");
   }
-  if (job.threads == 0) job.threads = usable_cores();
-  if (job.engine_threads == 0) job.engine_threads = std::max(usable_cores() - 1, 1);
+  if (job.threads == 0) job.threads = cli::usable_cores();
+  if (job.engine_threads == 0) job.engine_threads = std::max(cli::usable_cores() - 1, 1);
   TROUPE_TRY_ASSIGN(base, base_weights(job));
   const auto bytes = static_cast<std::int64_t>(image_bytes(job, *base));
   Limits limits;
@@ -420,9 +415,9 @@ Result<void> bench_push(Words words) {
   TROUPE_TRY(raise_limits(limits, job, bytes));
   print(job, as_json, bytes, limits, figures);
   if (figures["mixed_tokens"] == 0) return {};
-  return core::fail(core::ErrorCode::kNumeric,
-                    "troupe bench push: " + figures["mixed_tokens"].dump() +
-                        " tokens do not have the bits of the version that they claim");
+  return fail(ErrorCode::kNumeric,
+              "troupe bench push: " + figures["mixed_tokens"].dump() +
+                  " tokens do not have the bits of the version that they claim");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -8,9 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace troupe::app {
-
-using core::ErrorCode;
+namespace troupe::bench {
 
 core::Result<std::pair<net::OwnedFd, net::OwnedFd>> PushChannel::make_sockets() {
   int ends[2];
@@ -42,19 +40,17 @@ core::Result<nlohmann::json> PushChannel::hear() const {
   do {
     pollfd entry{socket_.get(), POLLIN, 0};
     const auto most = std::chrono::milliseconds(kPushWait).count();
-    if (::poll(&entry, 1, static_cast<int>(most)) == 0) {
+    if (::poll(&entry, 1, static_cast<int>(most)) == 0)
       return core::fail(ErrorCode::kDeadline, "the other side of the benchmark is silent");
-    }
     size = ::recv(socket_.get(), text.data(), text.size(), 0);
   } while (size < 0 && errno == EINTR);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   const auto message = nlohmann::json::parse(text, nullptr, false);
-  if (!message.is_object()) {
+  if (!message.is_object())
     return core::fail(ErrorCode::kPeerLost, "the other side of the benchmark is gone");
-  }
   if (!message.contains("error")) return message;
   return core::fail(ErrorCode::kPeerLost,
                     "the receiver of the benchmark: error " + message["error"].get<std::string>());
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

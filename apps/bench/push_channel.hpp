@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 inline constexpr std::size_t kPushMessage_bytes = 16384;
 inline constexpr std::chrono::seconds kPushWait{600};
@@ -32,4 +32,4 @@ class PushChannel {
   net::OwnedFd socket_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

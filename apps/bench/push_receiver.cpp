@@ -20,7 +20,7 @@
 #include <optional>
 #include <set>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 weights::WeightLocation location_of(const nlohmann::json& message) {
@@ -197,9 +197,8 @@ class PushDecode {
   // One step, after a slice of packing if weights have arrived. False: the step computed prompts
   // and is not a decode step.
   core::Result<bool> step(engine::KvAction action) {
-    if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
       TROUPE_TRY_SET(intake_, fetch_.get());
-    }
     TROUPE_TRY(refill());
     const engine::TurnBounds bounds{core::Duration(), std::chrono::microseconds(job_.slice_us)};
     const std::uint64_t before = driver_->engine()->counters().prefill_tokens;
@@ -376,7 +375,7 @@ core::Result<void> bench_push_receiver() {
   const auto job = message.get<PushJob>();
   TROUPE_TRY_ASSIGN(base, base_weights(job));
   std::unique_ptr<core::TeamRunner> device;
-  if (job.device != "cpu") TROUPE_TRY_SET(device, make_team({job.device, 1}));
+  if (job.device != "cpu") TROUPE_TRY_SET(device, cli::make_team({job.device, 1}));
   weights::RemoteWeightSubscriber subscriber(base->spec(), panels_of(job), weights::own_host_id(),
 
                                              device ? device->memory() : core::host_memory());
@@ -392,4 +391,4 @@ nlohmann::json location_json(const weights::WeightLocation& location) {
           {"key", location.key}};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

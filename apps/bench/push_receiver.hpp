@@ -19,7 +19,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // What to measure. Sender and receiver each compute the weights of a version themselves, so that
 // the receiver can check which version a token came from.
@@ -68,4 +68,4 @@ core::Result<void> bench_push_receiver();
 // A weight location as the L of the messages above.
 nlohmann::json location_json(const weights::WeightLocation& location);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

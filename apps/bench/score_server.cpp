@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 using nlohmann::json;
 
@@ -71,4 +71,4 @@ std::optional<std::int64_t> ScoreServer::first_ns(const std::string& name) const
   return found == first_ns_.end() ? std::nullopt : std::optional(found->second);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

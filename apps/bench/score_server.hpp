@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // The name of an attached reward and of its path: "lab-12" for 12.
 std::string lab_reward(std::uint64_t number);
@@ -39,4 +39,4 @@ class ScoreServer {
   std::map<std::string, std::int64_t> first_ns_;  // by reward name
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

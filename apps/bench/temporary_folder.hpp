@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 class TemporaryFolder {
  public:
@@ -38,4 +38,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

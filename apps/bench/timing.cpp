@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 constexpr double kRepetition_s = 0.1;
@@ -43,4 +43,4 @@ double seconds_of(core::TeamRunner& team, const TimedWork& work, int at_once) {
   return median(std::move(seconds));
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

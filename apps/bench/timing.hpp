@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 // Work that is timed: all members call it. `call` counts the calls, for work that takes different
 // operands in turn.
@@ -18,4 +18,4 @@ using TimedWork = std::function<void(core::Team team, std::int64_t call)>;
 // cannot record.
 double seconds_of(core::TeamRunner& team, const TimedWork& work, int at_once = 32);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

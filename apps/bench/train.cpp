@@ -8,10 +8,10 @@
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/learn/micro_batch.hpp"
-#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/optim/optimizer.hpp"
+#include "runtime/learn/rl/micro_batch.hpp"
+#include "runtime/learn/rl/update_context.hpp"
 #include "runtime/learn/trainers.hpp"
-#include "runtime/learn/update_context.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/params.hpp"
 
@@ -21,7 +21,7 @@
 #include <string_view>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 using nlohmann::ordered_json;
@@ -101,7 +101,7 @@ void choose_sizes(TrainJob& job) {
 
 // Settings for an objective that trains on sampled groups: PPO with a critic, GRPO, Dr. GRPO, RLOO
 // or REINFORCE with a baseline.
-core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
+Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
   static constexpr std::pair<std::string_view, std::string_view> kEstimators[] = {
       {"grpo", "group_norm"},
       {"dr_grpo", "dr_grpo"},
@@ -114,12 +114,11 @@ core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
   settings.total_steps = 100;
   for (const auto& [name, estimator] : kEstimators) {
     if (job.objective != name) continue;
-    settings.algo.estimator = estimator;
+    settings.algo.advantage.estimator = estimator;
     return settings;
   }
-  return core::fail(core::ErrorCode::kConfig,
-                    "troupe bench train: --objective is '" + job.objective + "'",
-                    "use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
+  return fail(ErrorCode::kConfig, "troupe bench train: --objective is '" + job.objective + "'",
+              "use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
 }
 
 // Times of the phases of an update: forward and backward of all its micro-batches, and the
@@ -147,7 +146,7 @@ class PhaseRun {
     pack();
   }
 
-  core::Result<TrainPhases> pass(const std::vector<experience::Group>& groups) {
+  Result<TrainPhases> pass(const std::vector<experience::Group>& groups) {
     TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings_.batch));
     TrainPhases phases;
     for (const learn::MiniBatch& mini : update.mini_batches) {
@@ -169,8 +168,8 @@ class PhaseRun {
         phases.backward_s += watch.lap();
       }
       const double norm = learn::global_norm(team_, grads_.data(), grads_.size());
-      optimiser_.step(team_, *master_, grads_, settings_.optim.lr,
-                      learn::clip_scale(norm, settings_.optim.grad_norm_max));
+      optimiser_.step(team_, *master_, grads_, settings_.optim.adam.lr,
+                      learn::clip_scale(norm, settings_.optim.max_norm));
       pack();
       phases.optimizer_s += watch.lap();
     }
@@ -193,10 +192,10 @@ class PhaseRun {
 };
 
 // Medians of kTimedSteps passes after a warm-up pass.
-core::Result<TrainPhases> measure_phases(const TrainJob& job,
-                                         const learn::TrainerSettings& settings,
-                                         const std::vector<experience::Group>& groups,
-                                         core::TeamRunner& team) {
+Result<TrainPhases> measure_phases(const TrainJob& job,
+                                   const learn::TrainerSettings& settings,
+                                   const std::vector<experience::Group>& groups,
+                                   core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   std::vector<double> forward, backward, optimizer;
@@ -213,9 +212,7 @@ core::Result<TrainPhases> measure_phases(const TrainJob& job,
 
 // Phases are timed only for an update of a policy's own weights without a critic, in one lane, on
 // the CPU.
-core::Result<ordered_json> measured(const TrainJob& job,
-                                    TrainRanks& ranks,
-                                    core::TeamRunner& team) {
+Result<ordered_json> measured(const TrainJob& job, TrainRanks& ranks, core::TeamRunner& team) {
   if (is_supervised(job.objective)) {
     TROUPE_TRY_ASSIGN(figures, time_supervised(job, team));
     TROUPE_TRY(ranks.add_up(figures));
@@ -263,12 +260,12 @@ void print_for_people(const ordered_json& line) {
 
 }  // namespace
 
-core::Result<void> bench_train(Words words) {
+Result<void> bench_train(cli::Words words) {
   TrainJob job;
   bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe bench train: time one policy update on random samples, medians of 3",
           {{"--model", &job.model, "model folder, or org/name in the local cache", true},
            {"--objective", &job.objective,
@@ -278,12 +275,12 @@ core::Result<void> bench_train(Words words) {
             "objective",
             false, 0, 4096},
            {"--samples", &job.samples,
-            "samples of one prompt, of dpo and rm its answers, of which the first is better than "
-            "all others; "
+            "samples of one prompt; for dpo and rm, its answers, "
+            "of which the first is the best; "
             "0 = as usual",
             false, 0, 4096},
-           {"--prompt-tokens", &job.prompt_tokens, "of a prompt; 0 = as usual", false, 0, 1e6},
-           {"--new-tokens", &job.new_tokens, "of a response or a whole sequence; 0 = as usual",
+           {"--prompt-tokens", &job.prompt_tokens, "prompt length; 0 = as usual", false, 0, 1e6},
+           {"--new-tokens", &job.new_tokens, "tokens of a response or a sequence; 0 = as usual",
             false, 0, 1e6},
            {"--shortest", &job.shortest,
             "lengths go evenly from this to --new-tokens; 0 = all are equal", false, 0, 1e6},
@@ -293,9 +290,9 @@ core::Result<void> bench_train(Words words) {
             "of the forward pass's weights: f32, bf16 or, on a GPU, bf16-compute"},
            {"--lora", &job.lora_rank, "train adapters of this rank; 0 = all weights", false, 0,
             4096},
-           {"--lanes", &job.lanes, "of a step's gradient, as train.lanes", false, 1, 1024},
-           {"--device", &job.device, kDeviceHelp},
-           {"--threads", &job.threads, "of each rank; 0 = all cores", false, 0, 1024},
+           {"--lanes", &job.lanes, "lanes of a step's gradient, as train.lanes", false, 1, 1024},
+           {"--device", &job.device, cli::kDeviceHelp},
+           {"--threads", &job.threads, "threads of each rank; 0 = all cores", false, 0, 1024},
            {"--ranks", &job.ranks, "processes that train the model together", false, 1, 64},
            {"--zero-stage", &job.zero_stage,
             "what ranks divide: 0 nothing, 1 or 2 the moments, 3 weights too", false, 0,
@@ -304,28 +301,27 @@ core::Result<void> bench_train(Words words) {
            {"--folder", &job.folder, "where the others meet; set by rank 0"},
            {"--json", &as_json, "one JSON line"}},
           words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   choose_sizes(job);
   if (job.samples < 2 && is_of_pairs(job.objective)) {
-    return core::fail(
-        core::ErrorCode::kConfig,
-        "troupe bench train: --samples 1 with --objective " + job.objective + ": a pair needs 2");
+    return fail(ErrorCode::kConfig, "troupe bench train: --samples 1 with --objective " +
+                                        job.objective + ": a pair needs 2");
   }
   if (job.shortest > job.new_tokens) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe bench train: --shortest is " + std::to_string(job.shortest) +
-                          ", --new-tokens " + std::to_string(job.new_tokens));
+    return fail(ErrorCode::kConfig, "troupe bench train: --shortest is " +
+                                        std::to_string(job.shortest) + ", --new-tokens " +
+                                        std::to_string(job.new_tokens));
   }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
   job.model = folder.string();
-  TROUPE_TRY_ASSIGN(team, make_team({job.device, job.threads}));
+  TROUPE_TRY_ASSIGN(team, cli::make_team({job.device, job.threads}));
   job.threads = team->size();
   TROUPE_TRY_ASSIGN(ranks, TrainRanks::start(job));
   TROUPE_TRY_ASSIGN(line, measured(job, *ranks, *team));
   ranks->wait();
   if (job.rank > 0) return {};
-  as_json ? say(line.dump()) : print_for_people(line);
+  as_json ? cli::say(line.dump()) : print_for_people(line);
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

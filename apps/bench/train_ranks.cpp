@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 core::Result<std::unique_ptr<TrainRanks>> TrainRanks::start(TrainJob& job) {
   auto ranks = std::make_unique<TrainRanks>();
@@ -33,7 +33,7 @@ core::Result<std::unique_ptr<TrainRanks>> TrainRanks::start(TrainJob& job) {
 core::Result<void> TrainRanks::start_others(const TrainJob& job) {
   for (std::int64_t rank = 1; rank < job.ranks; ++rank) {
     core::ChildSpec spec;
-    spec.words = {"troupe", "bench", "train", "--json"};
+    spec.words = {"troupe-bench", "train", "--json"};
     const auto flag = [&](const std::string& name, const std::string& value) {
       spec.words.push_back(name);
       spec.words.push_back(value);
@@ -98,4 +98,4 @@ double least_bytes(const TrainJob& job, const TrainFigures& figures) {
   return 4.0 * static_cast<double>((rounds * figures.trained + gathered) * (job.ranks - 1));
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 class TrainRanks {
  public:
@@ -33,9 +33,9 @@ class TrainRanks {
   std::unique_ptr<collective::Collectives> gang_;
 };
 
-// The fewest bytes that all ranks together can send in a step: in each round every rank's sum to
-// the owners; and once the gradient or the new weights to all, or at stage 3 the weights for each
+// The fewest bytes that all ranks can send in a step: in each round, every rank sends its sum to
+// the owners; and once the gradient or new weights go to all, or at stage 3 the weights for each
 // pass, forward and, but for the embedding, back.
 double least_bytes(const TrainJob& job, const TrainFigures& figures);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -7,11 +7,11 @@
 #include "kernels/panels.hpp"
 #include "runtime/collective/collectives.hpp"
 #include "runtime/data/supervised_dataset.hpp"
-#include "runtime/learn/micro_batch.hpp"
+#include "runtime/learn/rl/micro_batch.hpp"
+#include "runtime/learn/rl/update_context.hpp"
 #include "runtime/learn/supervised/answer_groups.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/trainers.hpp"
-#include "runtime/learn/update_context.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/linears.hpp"
 #include "runtime/model/params.hpp"
@@ -28,7 +28,7 @@
 #include <span>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::bench {
 namespace {
 
 constexpr std::int64_t kCalibration_bytes = std::int64_t{64} << 20;  // only the FMA peak is used
@@ -157,7 +157,7 @@ double training_flops(const model::ModelSpec& spec,
   return 4.0 * weights + 4.0 * static_cast<double>(lora_rank * rows) * static_cast<double>(sides);
 }
 
-// The same for one update.
+// The matrix products of one update, in operations.
 core::Result<double> product_flops(const std::vector<experience::Group>& groups,
                                    const model::ModelSpec& spec,
                                    const learn::TrainerSettings& settings,
@@ -381,4 +381,4 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   return figures;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

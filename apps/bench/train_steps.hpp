@@ -5,13 +5,13 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/experience/group.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 struct TrainJob {
   std::string model;
@@ -71,4 +71,4 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
 // share prompts do.
 core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner& team);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

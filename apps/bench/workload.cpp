@@ -1,6 +1,6 @@
 #include "apps/bench/workload.hpp"
 
-namespace troupe::app {
+namespace troupe::bench {
 
 std::vector<std::int32_t> random_tokens(core::Rng& rng, std::int64_t count, std::int64_t vocab) {
   std::vector<std::int32_t> tokens;
@@ -29,4 +29,4 @@ std::shared_ptr<const model::PackedWeights> packed_weights(const model::ParamSto
   return packed;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::bench {
 
 std::vector<std::int32_t> random_tokens(core::Rng& rng, std::int64_t count, std::int64_t vocab);
 
@@ -28,4 +28,4 @@ std::shared_ptr<const model::PackedWeights> packed_weights(
     core::TeamRunner& team,
     kernels::PanelDtype dtype = kernels::PanelDtype::kF32);
 
-}  // namespace troupe::app
+}  // namespace troupe::bench

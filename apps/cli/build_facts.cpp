@@ -4,7 +4,7 @@
 
 #include <future>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 const std::string& processor_arithmetic() {
   // On a thread of its own, since it changes how the thread treats denormals.
@@ -19,4 +19,4 @@ std::string build_version() {
   return TROUPE_VERSION;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 // The class of arithmetic of this processor with weights in f32 (runtime/model/arithmetic.hpp).
 // Computed at the first call, in some milliseconds.
@@ -13,4 +13,4 @@ const std::string& processor_arithmetic();
 // The version of the program, such as "0.1.0".
 std::string build_version();
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::cli {
 namespace {
 
 using kernels::cuda::Device;
@@ -80,4 +80,4 @@ DeviceSpeeds measure_speeds(Device& device) {
   return speeds;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

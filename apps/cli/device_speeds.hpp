@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 struct DeviceSpeeds {
   double read_gb_per_s = 0;
@@ -34,4 +34,4 @@ double seconds_of(kernels::cuda::Device& device,
                   const std::function<void()>& work,
                   double seconds_min = 0.02);
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

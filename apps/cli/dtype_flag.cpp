@@ -2,7 +2,7 @@
 
 #include "kernels/ops.hpp"
 
-namespace troupe::app {
+namespace troupe::cli {
 
 core::Result<kernels::PanelDtype> panel_dtype(const std::string& who,
                                               const std::string& name,
@@ -30,4 +30,4 @@ core::Result<model::StorageDtype> storage_dtype(const std::string& name) {
                     "choose f32 or bf16");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 inline constexpr const char* kDtypeHelp =
     "how weights are stored: f32, bf16, int8, or bf16-compute (products of bf16 pairs, where the "
@@ -20,7 +20,7 @@ core::Result<kernels::PanelDtype> panel_dtype(const std::string& who,
                                               const std::string& name,
                                               const std::string& device = "cpu");
 
-// Of the weights in a file that is written: f32 or bf16. Error kConfig: `--dtype` is another.
+// The type of weights in a file to write: f32 or bf16. Error kConfig: `--dtype` is another.
 core::Result<model::StorageDtype> storage_dtype(const std::string& name);
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

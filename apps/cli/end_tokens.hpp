@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 // `ends`: Tokenizer::eos_ids(), or SpecialTokens::eos_ids without a tokenizer.
 inline std::vector<std::int32_t> end_tokens(std::vector<std::int32_t> ends,
@@ -19,4 +19,4 @@ inline std::vector<std::int32_t> end_tokens(std::vector<std::int32_t> ends,
   return ends;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -9,7 +9,7 @@
 #include <ctime>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 namespace {
 
@@ -102,7 +102,7 @@ core::Result<std::shared_ptr<const model::PackedWeights>> EngineHost::pack_weigh
 }
 
 core::Result<std::vector<std::int32_t>> EngineHost::encode(const std::string& prompt,
-                                                          bool front) const {
+                                                           bool front) const {
   TROUPE_TRY_ASSIGN(ids, tokenizer_->ids(prompt, front));
   if (!ids.empty()) return ids;
   return core::fail(core::ErrorCode::kData, "the prompt has no tokens", "give some text");
@@ -118,4 +118,4 @@ core::Result<std::vector<std::int32_t>> EngineHost::encode_chat(
   return std::move(encoding.ids);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 // Whether to load the model's tokenizer; without one, prompts and responses are token ids.
 enum class TokenizerUse {
@@ -79,7 +79,7 @@ class EngineHost {
   std::optional<text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplate> chat_;
   std::string no_chat_;  // why there is no template
-  std::optional<actors::TokenizerText> text_;
+  std::optional<actors::generator::TokenizerText> text_;
   std::unique_ptr<core::TeamRunner> team_;
   std::filesystem::path folder_;
   std::vector<std::int32_t> eos_;
@@ -87,4 +87,4 @@ class EngineHost {
   std::unique_ptr<engine::EngineDriver> driver_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

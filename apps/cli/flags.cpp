@@ -4,6 +4,7 @@
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/split.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -12,7 +13,7 @@
 #include <cstdio>
 #include <type_traits>
 
-namespace troupe::app {
+namespace troupe::cli {
 namespace {
 
 void add(CLI::App& app, const Flag& flag) {
@@ -59,22 +60,26 @@ core::Error unknown(std::string_view command,
   }
   const std::string_view written = std::string_view(word).substr(0, word.find('='));
   const std::string_view near = core::nearest_word(written, names);
-  return {core::ErrorCode::kConfig,
-          std::string(command) + ": unknown argument '" + word + "'; " +
-              (near.empty() ? std::string(command) + " --help lists its flags"
-                            : "did you mean " + std::string(near) + "?")};
+  return {ErrorCode::kConfig, std::string(command) + ": unknown argument '" + word + "'; " +
+                                  (near.empty() ? std::string(command) + " --help lists its flags"
+                                                : "did you mean " + std::string(near) + "?")};
 }
 
-// Adds an error for each unknown flag, and for each stray word before the first unknown flag; stray
-// words after it may be its values.
+// Adds an error for each unknown flag, and for each stray word before the first unknown flag, if
+// they are not `named`; stray words after it may be its values.
 void add_unknown(std::string_view command,
                  const std::vector<Flag>& flags,
                  const std::vector<std::string>& rest,
+                 std::vector<std::string>* named,
                  core::ErrorList& wrong) {
   bool after_unknown = false;
   for (const std::string& word : rest) {
     const bool flag = word.starts_with("--");
-    if (flag || !after_unknown) wrong.add(unknown(command, flags, word));
+    if (!word.starts_with("-") && named != nullptr) {
+      named->push_back(word);
+    } else if (flag || !after_unknown) {
+      wrong.add(unknown(command, flags, word));
+    }
     after_unknown = after_unknown || flag;
   }
 }
@@ -109,14 +114,14 @@ std::vector<std::string> with_plain_switches(std::string_view command,
     if (given) {
       out.push_back(name + (*given ? "=true" : "=false"));
     } else {
-      wrong.add(core::ErrorCode::kConfig, std::string(command) + ": " + words[i],
+      wrong.add(ErrorCode::kConfig, std::string(command) + ": " + words[i],
                 "expected true or false");
     }
   }
   return out;
 }
 
-core::Result<void> check_range(std::string_view command, const Flag& flag) {
+Result<void> check_range(std::string_view command, const Flag& flag) {
   std::vector<double> values;
   if (const auto* whole = std::get_if<std::int64_t*>(&flag.target)) {
     values.push_back(static_cast<double>(**whole));
@@ -131,17 +136,40 @@ core::Result<void> check_range(std::string_view command, const Flag& flag) {
   const auto wrong = std::find_if(values.begin(), values.end(), outside);
   if (wrong == values.end()) return {};
   const double value = *wrong;
-  char range[80];
-  std::snprintf(range, sizeof range, "%g; expected %g to %g", value, flag.min, flag.max);
-  return core::fail(core::ErrorCode::kConfig,
-                    std::string(command) + ": " + std::string(flag.name) + " = " + range);
+  const auto range = core::printed("%g; expected %g to %g", value, flag.min, flag.max);
+  return fail(ErrorCode::kConfig,
+              std::string(command) + ": " + std::string(flag.name) + " = " + range);
 }
+
+thread_local FlagCollector* collector = nullptr;
 
 }  // namespace
 
-core::Result<FlagsOutcome> parse_flags(std::string_view title,
-                                       const std::vector<Flag>& flags,
-                                       Words words) {
+FlagCollector::FlagCollector() {
+  collector = this;
+}
+
+FlagCollector::~FlagCollector() {
+  collector = nullptr;
+}
+
+void FlagCollector::take(const std::vector<Flag>& flags) {
+  for (const Flag& flag : flags) {
+    for (const std::string_view name : names_of(flag)) {
+      if (name.starts_with("--"))
+        names_.push_back({std::string(name), !std::holds_alternative<bool*>(flag.target)});
+    }
+  }
+}
+
+Result<FlagsOutcome> parse_flags(std::string_view title,
+                                 const std::vector<Flag>& flags,
+                                 Words words,
+                                 std::vector<std::string>* named) {
+  if (collector != nullptr) {
+    collector->take(flags);
+    return FlagsOutcome::kHelpShown;
+  }
   const std::string command(title.substr(0, title.find(':')));
   CLI::App app{std::string(title), command};
   app.allow_extras();
@@ -158,10 +186,10 @@ core::Result<FlagsOutcome> parse_flags(std::string_view title,
     return FlagsOutcome::kHelpShown;
   } catch (const CLI::ParseError& error) {
     read = false;
-    wrong.add(core::ErrorCode::kConfig, command + ": " + error.what(),
+    wrong.add(ErrorCode::kConfig, command + ": " + error.what(),
               command + " --help lists its flags");
   }
-  add_unknown(command, flags, app.remaining(), wrong);
+  add_unknown(command, flags, app.remaining(), named, wrong);
   for (const Flag& flag : flags) {
     if (read) wrong.take(check_range(command, flag));
   }
@@ -169,4 +197,4 @@ core::Result<FlagsOutcome> parse_flags(std::string_view title,
   return FlagsOutcome::kRun;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 struct Flag {
   std::string_view name;  // "--max-new-tokens"; several names with commas: "--model,model"
@@ -31,13 +31,38 @@ struct Flag {
 
 enum class FlagsOutcome { kRun, kHelpShown };
 
+// A flag as completion of a command line needs it.
+struct FlagName {
+  std::string name;  // "--out"
+  bool takes_value = false;
+};
+
+// While one lives, parse_flags on this thread tells it the flags of a command, and returns
+// kHelpShown in place of all else, so that a command that is called shows what flags it has and
+// does nothing. One at a time.
+class FlagCollector {
+ public:
+  FlagCollector();
+  ~FlagCollector();
+  FlagCollector(const FlagCollector&) = delete;
+  FlagCollector& operator=(const FlagCollector&) = delete;
+
+  const std::vector<FlagName>& names() const { return names_; }
+  void take(const std::vector<Flag>& flags);
+
+ private:
+  std::vector<FlagName> names_;
+};
+
 // Fills the targets from `words`. A list of words is a flag that may be repeated; a list of numbers
 // has commas between them. `title` heads the help page: "troupe generate: ...". A bool may
 // stand alone or be followed by true, false, yes, no, on, off, 1 or 0. Error kConfig, with all
 // mistakes found: unknown flags (and the nearest known one), missing or malformed values, and
-// numbers out of range.
-core::Result<FlagsOutcome> parse_flags(std::string_view title,
-                                       const std::vector<Flag>& flags,
-                                       Words words);
+// numbers out of range. `named`: gets the words before, between and after the flags, but not those
+// after a list of words, which takes all up to the next flag; null: each is a mistake.
+Result<FlagsOutcome> parse_flags(std::string_view title,
+                                 const std::vector<Flag>& flags,
+                                 Words words,
+                                 std::vector<std::string>* named = nullptr);
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -1,6 +1,7 @@
 #include "apps/cli/part_file.hpp"
 
 #include "runtime/data/table_reader.hpp"
+#include "runtime/names/locate.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/sha256.hpp"
@@ -14,13 +15,10 @@
 #include <cerrno>
 #include <system_error>
 
-namespace troupe::app {
+namespace troupe::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 
 fs::path part_of(const fs::path& out) {
   return fs::path(out.string() + ".part");
@@ -86,9 +84,8 @@ Result<PartFile> PartFile::open(const fs::path& out,
                                 bool overwrite) {
   std::error_code error;
   if (out.has_parent_path()) fs::create_directories(out.parent_path(), error);
-  if (fs::is_directory(out, error)) {
+  if (fs::is_directory(out, error))
     return fail(ErrorCode::kConfig, "--out " + out.string() + " is a folder", "name a .jsonl file");
-  }
   if (fs::exists(out, error) && !overwrite) {
     return fail(ErrorCode::kConfig, "--out " + out.string() + " is there already",
                 "choose another, or --overwrite");
@@ -153,9 +150,8 @@ void PartFile::remove_settings() const {
 
 Result<std::string> file_identity(const fs::path& file) {
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) {
+  if (!fs::is_regular_file(file, error))
     return fail(ErrorCode::kNotFound, file.string() + ": no such file");
-  }
   TROUPE_TRY_ASSIGN(digest, store::sha256_file(file));
   return file.string() + " (" + std::to_string(digest.bytes) + " bytes, sha256 " +
          digest.sha256.substr(0, 16) + ")";
@@ -163,7 +159,8 @@ Result<std::string> file_identity(const fs::path& file) {
 
 Result<std::string> files_identity(const std::string& files) {
   std::string out;
-  for (const std::string& file : data::split_files(files)) {
+  TROUPE_TRY_ASSIGN(all, data::files_of_sets(files));
+  for (const std::string& file : all) {
     TROUPE_TRY_ASSIGN(one, file_identity(file));
     out += (out.empty() ? "" : ", ") + one;
   }
@@ -189,4 +186,4 @@ std::string model_identity(const fs::path& folder) {
   return folder.string() + " (" + store::sha256_text(all).substr(0, 16) + ")";
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 // The settings that the content depends on: name, as errors show it, and value. A part is continued
 // only with equal settings.
@@ -55,10 +55,10 @@ class PartFile {
 
 // A setting that identifies a file: its path, size and the beginning of its SHA-256.
 core::Result<std::string> file_identity(const std::filesystem::path& file);
-// The same for a list of files, separated by commas.
+// The setting for a list of files, separated by commas.
 core::Result<std::string> files_identity(const std::string& files);
 // A setting that identifies a model folder: its path and a hash of the names, sizes and times of
 // its weight, tokenizer and configuration files.
 std::string model_identity(const std::filesystem::path& folder);
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

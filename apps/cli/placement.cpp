@@ -6,9 +6,8 @@
 #include "kernels/dispatch.hpp"
 #include "runtime/async/cpu_pool.hpp"
 
-namespace troupe::app {
+namespace troupe::cli {
 
-using core::Result;
 using core::TeamRunner;
 
 Result<std::unique_ptr<TeamRunner>> make_team(const std::string& what, const Placement& placement) {
@@ -35,9 +34,7 @@ Result<TeamRunner*> Teams::get(const std::string& what, const Placement& placeme
   const auto name = core::parse_device(placement.device);
   if (!name) return core::fail(name.error().within(what));
   std::unique_ptr<TeamRunner>& team = made_[name->text()];
-  if (!team) {
-    TROUPE_TRY_SET(team, make_team(what, placement));
-  }
+  if (!team) TROUPE_TRY_SET(team, make_team(what, placement));
   return team.get();
 }
 
@@ -46,4 +43,4 @@ Result<std::unique_ptr<TeamRunner>> make_team(const Placement& placement) {
   return make_team("--device " + placement.device, placement);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 inline constexpr const char* kDeviceHelp = "where to compute: cpu, cuda or cuda:N (GPU N)";
 
@@ -27,7 +27,7 @@ struct Placement {
 core::Result<std::unique_ptr<core::TeamRunner>> make_team(const std::string& what,
                                                           const Placement& placement);
 
-// The same for the flag --device; also makes the calling thread flush denormals to zero.
+// Makes a team for the flag --device; also makes the calling thread flush denormals to zero.
 core::Result<std::unique_ptr<core::TeamRunner>> make_team(const Placement& placement);
 
 // Whether `make_team` would find the device; does not open it. Error kResources as there.
@@ -45,4 +45,4 @@ class Teams {
   std::map<std::string, std::unique_ptr<core::TeamRunner>> made_;  // by device
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

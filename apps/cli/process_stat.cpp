@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 std::optional<ProcessStat> process_stat(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
@@ -32,4 +32,4 @@ double seconds_of_ticks(std::uint64_t ticks) {
   return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 struct ProcessStat {
   pid_t parent = 0;
@@ -20,4 +20,4 @@ std::optional<ProcessStat> process_stat(pid_t pid);
 
 double seconds_of_ticks(std::uint64_t ticks);
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

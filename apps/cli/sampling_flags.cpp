@@ -2,7 +2,7 @@
 
 #include "runtime/config/read.hpp"
 
-namespace troupe::app {
+namespace troupe::cli {
 
 void SamplingFlags::add_to(std::vector<Flag>& flags) {
   flags.push_back({"--max-new-tokens", &max_new_tokens, "longest response, tokens", false, 1, 1e6});
@@ -26,4 +26,4 @@ engine::SamplingParams SamplingFlags::params() const {
   return out;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

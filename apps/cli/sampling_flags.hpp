@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 struct SamplingFlags {
   std::int64_t max_new_tokens = 256;
@@ -27,7 +27,7 @@ struct SamplingFlags {
   engine::SamplingParams params() const;
 };
 
-// `troupe serve` defines the same flags itself, beside others.
+// `troupe serve` defines the same flags itself, besides others.
 struct EngineFlags {
   std::int64_t sequences = 256, kv_bytes = 1ll << 30;  // running samples; bytes of KV cache
 
@@ -47,4 +47,4 @@ struct EngineFlags {
   }
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-namespace troupe::app {
+namespace troupe::cli {
 namespace {
 
 std::atomic<bool> requested{false};
@@ -47,7 +47,8 @@ void install_stop_signal() {
   struct sigaction action = {};
   action.sa_handler = on_stop_signal;
   ::sigemptyset(&action.sa_mask);
-  action.sa_flags = 0;  // blocking reads return, so that a waiting prompt ends too
+  // Else stdio would lose what it is writing. A prompt waits in poll, which returns all the same.
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
@@ -95,4 +96,4 @@ void clear_stop_request() noexcept {
   requested.store(false);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

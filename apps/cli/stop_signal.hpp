@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 // Installs the handlers, and ignores SIGPIPE.
 void install_stop_signal();
@@ -22,7 +22,7 @@ void before_forced_end(void (*hook)()) noexcept;
 // to finish.
 void leave_stop_signal();
 
-// From now on SIGTERM gives the program so many seconds to end (0: as many as it needs). At their
+// From now on SIGTERM gives the program that many seconds to end (0: as many as it needs). At their
 // end it is ended as by a second signal; `last_words` says what that means for the user.
 void limit_stop(unsigned seconds, const std::string& last_words);
 // When the program will be ended; nothing without a SIGTERM that has a limit.
@@ -36,4 +36,4 @@ const std::atomic<bool>& stop_requested() noexcept;
 // Forgets the signal. `chat` calls this when the signal only ended one answer.
 void clear_stop_request() noexcept;
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -1,15 +1,15 @@
 #include "apps/cli/system_facts.hpp"
 
+#include "runtime/core/texts.hpp"
+
 #include <sched.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
-#include <sstream>
 
-namespace troupe::app {
+namespace troupe::cli {
 namespace {
 
 // The number in the first line of a file; 0 when there is none ("max", missing).
@@ -85,9 +85,8 @@ std::uint64_t resident_bytes() {
 DiskFacts disk_facts(std::filesystem::path path) {
   std::error_code error;
   path = std::filesystem::absolute(path, error);
-  while (!std::filesystem::exists(path, error) && path.has_relative_path()) {
+  while (!std::filesystem::exists(path, error) && path.has_relative_path())
     path = path.parent_path();
-  }
   struct statvfs stats = {};
   if (::statvfs(path.c_str(), &stats) != 0) return {};
   return {static_cast<std::uint64_t>(stats.f_bavail) * stats.f_frsize,
@@ -102,9 +101,7 @@ std::string bytes_text(std::uint64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
+  return core::printed("%.*f %s", unit == 0 ? 0 : 1, value, kUnits[unit]);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

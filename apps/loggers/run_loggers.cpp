@@ -1,20 +1,19 @@
 #include "apps/loggers/run_loggers.hpp"
 
 #include "apps/loggers/limits.hpp"
+#include "runtime/core/shell_word.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::loggers {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kNotes_max = 5;
 constexpr std::chrono::milliseconds kLook{200};
-
-core::TimePoint now() {
-  return std::chrono::steady_clock::now();
-}
 
 std::string times(std::uint64_t count) {
   return count == 1 ? "once" : std::to_string(count) + " times";
@@ -40,7 +39,7 @@ RunLoggers::RunLoggers(std::vector<LoggerSettings> settings, SideProcess::Note n
   for (LoggerSettings& one : settings) {
     Logger logger;
     logger.settings = std::move(one);
-    logger.next_start = now();
+    logger.next_start = Clock::now();
     logger.pause = limits::kLoggerPause_min;
     loggers_.push_back(std::move(logger));
   }
@@ -48,7 +47,7 @@ RunLoggers::RunLoggers(std::vector<LoggerSettings> settings, SideProcess::Note n
 }
 
 RunLoggers::~RunLoggers() {
-  finish(now());
+  finish(Clock::now());
 }
 
 void RunLoggers::finish(core::TimePoint deadline) {
@@ -65,7 +64,7 @@ void RunLoggers::watch() {
       look_after(logger);
     const bool all = std::ranges::all_of(
         loggers_, [](const Logger& logger) { return logger.finished || logger.hopeless(); });
-    const bool late = ending && now().time_since_epoch().count() >= deadline_;
+    const bool late = ending && Clock::now().time_since_epoch().count() >= deadline_;
     if (ending && (all || late)) break;
   }
   for (Logger& logger : loggers_)
@@ -79,7 +78,7 @@ void RunLoggers::look_after(Logger& logger) {
     return;
   }
   if (!logger.process) {
-    if (now() < logger.next_start && !(ending && !logger.told_end)) {
+    if (Clock::now() < logger.next_start && !(ending && !logger.told_end)) {
       std::this_thread::sleep_for(kLook);
       return;
     }
@@ -118,7 +117,7 @@ void RunLoggers::lost(Logger& logger, const std::string& how) {
                          "(RUN/loggers/" +
                          logger.settings.logger + ".log)");
   }
-  logger.next_start = now() + logger.pause;
+  logger.next_start = Clock::now() + logger.pause;
   logger.pause = std::min<core::Duration>(2 * logger.pause, limits::kLoggerPause_max);
 }
 
@@ -136,10 +135,10 @@ void RunLoggers::say_end(Logger& logger) {
   std::string text = "logger " + name + ": " + std::to_string(logger.sent) + " rows sent";
   if (logger.losses > 0) text += ", lost " + times(logger.losses);
   if (!logger.finished) {
-    text += ", the last rows are missing; `troupe log " + logger.settings.run.string() + " --to " +
-            name + "` sends them";
+    text += ", the last rows are missing; `troupe log " +
+            core::shell_word(logger.settings.run.string()) + " --to " + name + "` sends them";
   }
   if (!logger.finished || logger.losses > 0) note_(text);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::loggers

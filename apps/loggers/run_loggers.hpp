@@ -8,13 +8,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::loggers {
 
 // The services that a configuration names, with its settings.
 std::vector<LoggerSettings> loggers_of(const config::TrainConfig& config,
@@ -38,7 +37,7 @@ class RunLoggers {
     bool finished = false, told_end = false;
     std::set<std::string> noted;
 
-    // It failed more than once and never sent a row, as without its package: a run that has ended
+    // The logger failed more than once and never sent a row, as without its package: an ended run
     // does not wait for it.
     bool hopeless() const { return !process && losses > 1 && sent == 0; }
   };
@@ -56,4 +55,4 @@ class RunLoggers {
   std::thread thread_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::loggers

@@ -3,30 +3,21 @@
 #include "apps/loggers/limits.hpp"
 #include "apps/loggers/side_process_source.hpp"
 #include "runtime/core/secret.hpp"
-#include "runtime/parse/bounded_json.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::loggers {
 namespace {
 
 namespace fs = std::filesystem;
-using core::Result;
-using Json = nlohmann::json;
-
-core::TimePoint steady_now() {
-  return std::chrono::steady_clock::now();
-}
 
 // What names the run to the services, for good: RUN/loggers/id.
 Result<std::string> id_of(const fs::path& folder) {
@@ -40,33 +31,19 @@ Result<std::string> id_of(const fs::path& folder) {
   return fresh;
 }
 
-std::string json_of(const LoggerSettings& settings, const std::string& id) {
+Json json_of(const LoggerSettings& settings, const std::string& id) {
   const auto text = [](const std::optional<std::string>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
-  const Json json = {{"logger", settings.logger},
-                     {"run", settings.run.string()},
-                     {"id", id},
-                     {"follow", settings.follow},
-                     {"project", text(settings.project)},
-                     {"name", text(settings.name)},
-                     {"group", text(settings.group)},
-                     {"org", text(settings.org)},
-                     {"uri", text(settings.uri)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-struct Pipe {
-  core::OwnedFd read, write;
-};
-
-Result<Pipe> make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return core::fail(core::ErrorCode::kResources,
-                      std::string("cannot reach a logger: ") + std::strerror(errno));
-  }
-  return Pipe{core::OwnedFd(ends[0]), core::OwnedFd(ends[1])};
+  return {{"logger", settings.logger},
+          {"run", settings.run.string()},
+          {"id", id},
+          {"follow", settings.follow},
+          {"project", text(settings.project)},
+          {"name", text(settings.name)},
+          {"group", text(settings.group)},
+          {"org", text(settings.org)},
+          {"uri", text(settings.uri)}};
 }
 
 }  // namespace
@@ -78,72 +55,47 @@ Result<SideProcess> SideProcess::start(const LoggerSettings& settings) {
   const fs::path log = folder / (settings.logger + ".log");
   core::OwnedFd errors(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!errors) return store::io_failure("write", log, errno);
-  TROUPE_TRY_ASSIGN(to_child, make_pipe());
-  TROUPE_TRY_ASSIGN(from_child, make_pipe());
-  core::ChildSpec spec;
-  spec.words = {"python3", "-I", "-c", kSideProcessSource, json_of(settings, id)};
-  spec.descriptors = {{to_child.read.get(), STDIN_FILENO},
-                      {from_child.write.get(), STDOUT_FILENO},
-                      {errors.get(), STDERR_FILENO}};
-  SideProcess made;
-  TROUPE_TRY_SET(made.child_, core::ChildProcess::start("a logger", std::move(spec)));
-  made.in_ = std::move(to_child.write);
-  made.out_ = std::move(from_child.read);
-  ::fcntl(made.out_.get(), F_SETFL, O_NONBLOCK);
-  made.heard_ = steady_now();
-  return made;
+  TROUPE_TRY_ASSIGN(program,
+                    side::SideProgram::start({.what = "a logger",
+                                              .text = kSideProcessSource,
+                                              .job = json_of(settings, id),
+                                              .line_bytes_max = limits::kLoggerLine_bytes_max,
+                                              .errors = errors.get()}));
+  return SideProcess(std::move(program));
 }
 
 void SideProcess::listen(core::Duration limit, const Note& note) {
-  pollfd polled{out_.get(), POLLIN, 0};
-  const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(limit).count();
-  if (!out_ || ::poll(&polled, 1, static_cast<int>(wait)) <= 0) return;
-  char chunk[4096];
-  for (;;) {
-    const ssize_t count = ::read(out_.get(), chunk, sizeof chunk);
-    if (count == 0) out_ = core::OwnedFd();  // it has ended
-    if (count <= 0) break;
-    pending_.append(chunk, static_cast<std::size_t>(count));
-  }
-  for (auto end = pending_.find('\n'); end != pending_.npos; end = pending_.find('\n')) {
-    take(pending_.substr(0, end), note);
-    pending_.erase(0, end + 1);
-  }
-  if (pending_.size() > limits::kLoggerLine_bytes_max) pending_.clear();
+  program_.listen(limit);
+  while (const auto json = program_.next())
+    take(*json, note);
+  if (program_.has_endless_line()) program_.drop_line();
 }
 
-void SideProcess::take(const std::string& line, const Note& note) {
-  const auto json = parse::bounded_json<Json>(line, {});
-  if (!json || !json->is_object()) return;
-  heard_ = steady_now();
+void SideProcess::take(const Json& json, const Note& note) {
   const auto number = [&](const char* name) {
-    return json->contains(name) && (*json)[name].is_number() ? (*json)[name].get<double>() : -1;
+    return json.contains(name) && json[name].is_number() ? json[name].get<double>() : -1;
   };
   if (const double stuck = number("alive"); stuck >= 0)
     stuck_ = std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(stuck));
   if (const double sent = number("sent"); sent >= 0) sent_ = static_cast<std::uint64_t>(sent);
-  if (json->contains("ended")) finished_ = true;
-  if (json->contains("note") && (*json)["note"].is_string())
-    note((*json)["note"].get<std::string>().substr(0, 1000));
+  if (json.contains("ended")) finished_ = true;
+  if (json.contains("note") && json["note"].is_string())
+    note(json["note"].get<std::string>().substr(0, 1000));
 }
 
 void SideProcess::end() {
-  if (!in_) return;
-  [[maybe_unused]] const auto written = ::write(in_.get(), "end\n", 4);
-  in_ = core::OwnedFd();
-}
-
-void SideProcess::kill() {
-  child_.kill();
+  if (!program_.has_input()) return;
+  program_.say("end\n");
+  program_.end_input();
 }
 
 bool SideProcess::frozen() const {
-  return steady_now() - heard_ > limits::kLoggerSilence || stuck_ > limits::kLoggerWork;
+  return program_.silence() > limits::kLoggerSilence || stuck_ > limits::kLoggerWork;
 }
 
 std::string SideProcess::how_it_ended() {
-  const auto status = child_.wait(core::Duration::zero());
+  const auto status = program_.child().wait(core::Duration::zero());
   return status ? core::how_it_ended(*status) : "is running";
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::loggers

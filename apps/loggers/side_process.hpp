@@ -2,9 +2,8 @@
 // owns it starts another when it has ended. One thread uses it.
 #pragma once
 
-#include "runtime/core/child_process.hpp"
+#include "apps/side/side_program.hpp"
 #include "runtime/core/clock.hpp"
-#include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
@@ -12,14 +11,17 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
-namespace troupe::app {
+namespace troupe::loggers {
+
+using side::Json;
 
 // Where the rows go. Of what has no value, the run's own configuration is asked.
 struct LoggerSettings {
   std::string logger;  // wandb, mlflow or trackio
   std::filesystem::path run;
-  bool follow = false;  // until told that the run has ended; else what is there now
+  bool follow = false;  // until told that the run has ended; else log what is there now and end
   std::optional<std::string> project, name, group, org, uri;
 };
 
@@ -27,7 +29,7 @@ class SideProcess {
  public:
   using Note = std::function<void(const std::string& text)>;
 
-  // Its errors and what the packages print go to RUN/loggers/LOGGER.log. Errors: kResources, or
+  // Errors and what packages print go to RUN/loggers/LOGGER.log. Errors: kResources, or
   // those of the run folder.
   static core::Result<SideProcess> start(const LoggerSettings& settings);
   SideProcess(SideProcess&&) = default;
@@ -37,10 +39,10 @@ class SideProcess {
   void listen(core::Duration limit, const Note& note);
   // Tells it that the run has ended.
   void end();
-  void kill();
+  void kill() { program_.child().kill(); }
 
-  bool running() { return child_.running(); }
-  // It has sent all rows and ended its part.
+  bool running() { return program_.child().running(); }
+  // True once the process has sent all rows and ended its part.
   bool finished() const { return finished_; }
   std::uint64_t sent() const { return sent_; }  // rows
   // Without a sign of life, or stuck in one call, for too long.
@@ -48,16 +50,13 @@ class SideProcess {
   std::string how_it_ended();
 
  private:
-  SideProcess() = default;
-  void take(const std::string& line, const Note& note);
+  explicit SideProcess(side::SideProgram program) : program_(std::move(program)) {}
+  void take(const Json& json, const Note& note);
 
-  core::ChildProcess child_;
-  core::OwnedFd in_, out_;
-  std::string pending_;
-  core::TimePoint heard_;
+  side::SideProgram program_;
   core::Duration stuck_{};
   std::uint64_t sent_ = 0;
   bool finished_ = false;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::loggers

@@ -1,4 +1,4 @@
-# Sends the rows of a run's metrics.jsonl to Weights & Biases, MLflow or trackio. Runs beside the run,
+# Sends the rows of a run's metrics.jsonl to Weights & Biases, MLflow or trackio. Runs alongside the run,
 # or after it. The program starts this text with `python3 -c TEXT SETTINGS`; it makes the environment
 # of the pinned packages if it is missing and goes on in it.
 #
@@ -7,125 +7,20 @@
 # object a line: {"alive": seconds since the last step of the work}, {"note": text}, {"sent": rows}.
 # Standard input: "end" when the run has ended; its end means that the run is gone.
 import fcntl
-import hashlib
 import importlib
 import json
 import math
 import os
 import re
 import select
-import shutil
-import subprocess
 import sys
 import threading
 import time
 
-REQUIREMENTS = r"""@TROUPE_LOGGER_REQUIREMENTS@"""
-ENVIRONMENT_GIB = 1
+ENVIRONMENT = {"name": "loggers", "variable": "TROUPE_LOGGER", "packages": "loggers", "gib": 1,
+               "requirements": r"""@TROUPE_LOGGER_REQUIREMENTS@"""}
 POLL_S = 0.5
 PACKAGES = {"wandb": "wandb", "mlflow": "mlflow-skinny", "trackio": "trackio"}
-OUT = os.fdopen(os.dup(1), "w", buffering=1)
-work_at = time.monotonic()
-
-
-def tell(**line):
-    try:
-        OUT.write(json.dumps(line) + "\n")
-    except OSError:
-        os._exit(0)  # nobody listens any more
-
-
-def fail(text):
-    tell(note=text)
-    sys.exit(1)
-
-
-def working():
-    global work_at
-    work_at = time.monotonic()
-
-
-def tell_alive():
-    while True:
-        tell(alive=round(time.monotonic() - work_at, 1))
-        time.sleep(1)
-
-
-# --- the environment ------------------------------------------------------------------------------
-
-
-def home():
-    return os.environ.get("TROUPE_HOME") or os.path.expanduser("~/.cache/troupe")
-
-
-def environment_folder():
-    """Named as ./dev names it: after the list and the version of Python."""
-    text = REQUIREMENTS + str(sys.version_info[:2]) + "\n"
-    return os.path.join(home(), "venv", "loggers-" + hashlib.sha256(text.encode()).hexdigest()[:12])
-
-
-def complete(folder):
-    return os.path.exists(os.path.join(folder, ".complete"))
-
-
-def make_environment(folder):
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    with open(os.path.join(os.path.dirname(folder), ".lock"), "w") as lock:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                working()
-                time.sleep(0.2)
-        if complete(folder):
-            return
-        free = shutil.disk_usage(os.path.dirname(folder)).free / 2**30
-        if free < ENVIRONMENT_GIB:
-            fail(f"{os.path.dirname(folder)} has {free:.1f} GiB free; the packages of loggers need "
-                 f"about {ENVIRONMENT_GIB} GiB (TROUPE_HOME moves it)")
-        tell(note=f"making the Python environment of loggers in {folder}, once")
-        shutil.rmtree(folder, ignore_errors=True)
-        python = getattr(sys, "_base_executable", None) or sys.executable
-        log = folder + ".log"
-        listed = folder + ".txt"
-        with open(listed, "w") as file:
-            file.write(REQUIREMENTS)
-        with open(log, "w") as out:
-            for words in ([python, "-m", "venv", folder],
-                          [os.path.join(folder, "bin", "python"), "-m", "pip", "install",
-                           "--no-deps", "--no-cache-dir", "--progress-bar", "off",
-                           "--disable-pip-version-check", "-r", listed]):
-                child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-                while child.poll() is None:
-                    working()
-                    time.sleep(0.2)
-                if child.returncode != 0:
-                    fail(f"the Python environment of loggers cannot be made (log: {log}); "
-                         "PIP_INDEX_URL names a mirror, TROUPE_LOGGER_PYTHON an interpreter that "
-                         "has the packages")
-        os.remove(listed)
-        os.remove(log)
-        with open(os.path.join(folder, ".complete"), "w"):
-            pass
-
-
-def enter_environment():
-    """Goes on in the environment, unless this is it."""
-    if os.environ.get("TROUPE_LOGGER_ENTERED"):
-        del os.environ["TROUPE_LOGGER_ENTERED"]
-        return
-    python = os.environ.get("TROUPE_LOGGER_PYTHON")
-    if not python:
-        folder = environment_folder()
-        if not complete(folder):
-            make_environment(folder)
-        python = os.path.join(folder, "bin", "python")
-    os.environ["TROUPE_LOGGER_ENTERED"] = "1"
-    try:
-        os.execv(python, [python] + sys.orig_argv[1:])
-    except OSError as error:
-        fail(f"cannot run {python}: {error.strerror}; TROUPE_LOGGER_PYTHON names an interpreter")
 
 
 # --- the rows -------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@
 #include "runtime/core/split.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -15,8 +14,6 @@ namespace troupe::pipeline {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 
 constexpr std::string_view kTopFields[] = {"about", "variables", "shared", "silent_s", "stages"};
 constexpr std::string_view kStageFields[] = {"stage", "run", "config", "keys", "report", "budget"};
@@ -46,17 +43,15 @@ class Reader {
   void take_name(const std::string& name, const YAML::Node& node) {
     if (!is_name(name)) {
       fields_.wrong(node, "'" + name +
-                              "' is no name; use letters, digits, _ and -, and begin with a "
+                              "' is not a name; use letters, digits, _ and -, and begin with a "
                               "letter");
       return;
     }
-    if (name == "here" || name == "folder") {
+    if (name == "here" || name == "folder")
       fields_.wrong(node, "'" + name + "' is what the pipeline itself is called; choose another");
-    }
     const auto [first, fresh] = names_.emplace(name, fields_.place(node));
-    if (!fresh) {
+    if (!fresh)
       fields_.wrong(node, "the name '" + name + "' is used twice, first at " + first->second);
-    }
   }
 
   Values values(const YAML::Node& node, const std::string& what) {
@@ -199,9 +194,8 @@ class Reader {
     }
     for (const YAML::Node& point : points) {
       out.points.push_back(values(point, "points"));
-      if (out.points.size() > 1 && !same_names(out.points.front(), out.points.back())) {
+      if (out.points.size() > 1 && !same_names(out.points.front(), out.points.back()))
         fields_.wrong(point, "each point gives the same variables a value");
-      }
     }
     for (const auto& [name, value] : out.points.front())
       take_name(name, points);
@@ -251,9 +245,8 @@ Result<PipelineFile> read_pipeline(const fs::path& file) {
   std::string text(limits::kPipelineFile_bytes_max + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > limits::kPipelineFile_bytes_max) {
+  if (text.size() > limits::kPipelineFile_bytes_max)
     return core::fail(ErrorCode::kConfig, file.string() + ": too large for a pipeline");
-  }
   return parse_pipeline(text, file);
 }
 

@@ -29,7 +29,7 @@ struct Stage {
   Values keys;                       // flags without their dashes
   // Columns of the final table: a name, and the figure that it shows.
   std::vector<std::pair<std::string, std::string>> report;
-  // The length of a training run, so that it takes so many processor seconds: as many steps as at
+  // The length of a training run, so that it takes that many processor seconds: as many steps as at
   // the rate of an earlier stage.
   struct Budget {
     std::string cpu_s, rate_of;
@@ -51,7 +51,7 @@ struct Block {
   std::string name;            // of a loop: its variable; of a search: its name
   Value count;                 // of kRepeat: a number; of kEach: the values
   Values first;                // of kRepeat: variables in the first round
-  Values then;                 // of kRepeat: the same in the others, known from the round before
+  Values then;                 // of kRepeat: variables in later rounds, from the round before
   std::vector<Values> points;  // of kSearch
   std::string best;            // of kSearch: a reference to the figure that decides
   bool lowest = false;         // the lowest figure is the best
@@ -65,7 +65,7 @@ struct PipelineFile {
   Values variables;
   // Keys of all stages of a command ("train", "train sft"), unless a stage gives its own.
   std::vector<std::pair<std::string, Values>> shared;
-  double silent_s = 300;  // a stage that takes no processor time for so long is frozen; 0: never
+  double silent_s = 300;  // seconds without processor time until a stage is frozen; 0: never
   std::vector<Block> body;
 };
 

@@ -1,8 +1,10 @@
 #include "apps/pipeline/pipeline_run.hpp"
 
-#include "apps/cli/stop_signal.hpp"
 #include "apps/cli/words.hpp"
 #include "apps/pipeline/limits.hpp"
+#include "apps/pipeline/stage_runner.hpp"
+#include "runtime/core/shell_word.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/run_folder.hpp"
@@ -11,26 +13,13 @@
 #include <sys/file.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <optional>
 #include <utility>
 
 namespace troupe::pipeline {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-
-std::optional<double> number_in(const std::string& text) {
-  double out = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return out;
-}
 
 // A value as a part of a folder's name, or else its number.
 std::string folder_word(const std::string& value, std::size_t number) {
@@ -46,27 +35,14 @@ std::string below(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "/" + name;
 }
 
-// The keys that the file shares, then the stage's own, which replace them.
-Values keys_of(const Stage& stage, const PipelineFile& file) {
-  std::string command;
-  Values keys;
-  const auto take = [&](const Values& some) {
-    for (const auto& one : some) {
-      const auto same = [&](const auto& other) {
-        return flag_of(other.first) == flag_of(one.first);
-      };
-      std::erase_if(keys, same);
-      keys.push_back(one);
-    }
-  };
-  for (const std::string& word : stage.command) {
-    command += (command.empty() ? "" : " ") + word;
-    for (const auto& [name, some] : file.shared) {
-      if (name == command) take(some);
-    }
+// What is known later stands as its reference.
+std::string command_text(const std::vector<std::string>& words) {
+  std::string out;
+  for (std::string word : words) {
+    const bool later = std::erase(word, kUnknown) > 0;
+    out += (out.empty() ? "" : " ") + (later ? word : core::shell_word(word));
   }
-  take(stage.keys);
-  return keys;
+  return out;
 }
 
 core::Failure at(const Block& block, core::Error error) {
@@ -140,7 +116,8 @@ Result<void> PipelineRun::block(const Block& block, Scope& scope, const std::str
 Result<void> PipelineRun::repeat(const Block& block, Scope& scope, const std::string& prefix) {
   auto count = fill(block.count, scope.lookup());
   if (!count) return at(block, count.error());
-  const auto rounds = count->items.size() == 1 ? number_in(count->items[0]) : std::nullopt;
+  const auto rounds =
+      count->items.size() == 1 ? core::number_of<double>(count->items[0]) : std::nullopt;
   if (!rounds || *rounds != std::floor(*rounds) || *rounds < 1 ||
       *rounds > static_cast<double>(limits::kPipelineLoop_max)) {
     return fail(ErrorCode::kConfig, block.where + ": repeat: a number of rounds from 1 to " +
@@ -203,10 +180,9 @@ Result<void> PipelineRun::search(const Block& block, Scope& scope, const std::st
     auto figure = fill(block.best, inner.lookup());
     if (!figure) return at(block, figure.error());
     known = known && !is_unknown(*figure);
-    const auto value = known ? number_in(*figure) : std::nullopt;
-    if (known && (!value || !std::isfinite(*value))) {
-      return fail(ErrorCode::kData, block.where + ": best: '" + *figure + "' is no number");
-    }
+    const auto value = known ? core::number_of<double>(*figure) : std::nullopt;
+    if (known && (!value || !std::isfinite(*value)))
+      return fail(ErrorCode::kData, block.where + ": best: '" + *figure + "' is not a number");
     point.figure = value.value_or(0);
     const double sign = block.lowest ? -1 : 1;
     if (i == 0 || sign * point.figure > sign * row.points[row.best].figure) {
@@ -223,7 +199,7 @@ Result<void> PipelineRun::search(const Block& block, Scope& scope, const std::st
     std::string said = "== " + row.id + ": the best is";
     for (const auto& [name, value] : chosen)
       said += " " + name + "=" + (value.items.empty() ? "" : value.items[0]);
-    app::say(said + " (" + std::to_string(row.points[row.best].figure) + ")");
+    cli::say(said + " (" + std::to_string(row.points[row.best].figure) + ")");
   }
   Scope result;
   result.take(best);
@@ -234,53 +210,108 @@ Result<void> PipelineRun::search(const Block& block, Scope& scope, const std::st
   return {};
 }
 
-Result<std::string> PipelineRun::budget_steps(const Stage& stage, const Scope& scope) const {
-  TROUPE_TRY_ASSIGN(seconds, fill(stage.budget->cpu_s, scope.lookup()));
-  TROUPE_TRY_ASSIGN(name, fill(stage.budget->rate_of, scope.lookup()));
-  const StageTurn* turn = scope.stage(name);
-  if (turn == nullptr || turn->command->name != "train" || stage.command[0] != "train") {
-    return fail(ErrorCode::kConfig,
-                "budget: rate_of: '" + name + "' is no training stage before this one",
-                "a budget is for `train` alone");
+Result<void> PipelineRun::stage(const Block& block, Scope& scope, const std::string& prefix) {
+  const Stage& stage = block.stage;
+  const auto placed = [&](const core::Error& error) {
+    return fail(error.within(block.where + ": stage '" + stage.name + "'"));
+  };
+  auto turn = std::make_shared<StageTurn>();
+  turn->command = stage_command(stage);
+  if (turn->command == nullptr) {
+    return placed(
+        {ErrorCode::kConfig,
+         "`" + stage.command[0] + "` cannot be a stage; it is one of " + stage_command_names()});
   }
-  if (is_unknown(seconds) || !turn->finished()) return std::string(1, kUnknown) + "${budget}";
-  const auto budget = number_in(seconds);
-  if (!budget || !(*budget > 0)) {
-    return fail(ErrorCode::kConfig, "budget: cpu_s: '" + seconds + "' is no number above 0");
+  turn->record.id = prefix.empty() ? stage.name : prefix + "/" + stage.name;
+  turn->folder = folder_ / turn->record.id;
+  if (rows_.size() >= limits::kPipelineStages_max) {
+    return placed(
+        {ErrorCode::kConfig,
+         "the pipeline has more than " + std::to_string(limits::kPipelineStages_max) + " stages"});
   }
-  if (turn->record.steps == 0 || !(turn->record.cpu_s > 0)) {
-    return fail(ErrorCode::kData,
-                "budget: stage '" + name + "' has no steps or took no time to compare with");
+  auto words = lines_.of(stage, scope, turn->folder);
+  if (!words) return placed(words.error());
+  const auto shown = stage.command.begin() + std::min<std::ptrdiff_t>(2, std::ssize(stage.command));
+  StageRow row{turn->record.id, command_text({stage.command.begin(), shown}), turn, {}, false};
+  if (row.command.find("${") != row.command.npos) row.command = stage.command[0];
+  for (const auto& [column, figure] : stage.report) {
+    auto filled = fill(figure, scope.lookup());
+    if (!filled) return placed(filled.error());
+    row.report.emplace_back(column, std::move(*filled));
   }
-  const double steps = *budget * static_cast<double>(turn->record.steps) / turn->record.cpu_s;
-  return std::to_string(static_cast<std::uint64_t>(std::max(1.0, std::floor(steps))));
+  rows_.push_back(std::move(row));
+  if (mode_ == Mode::kCheck) {
+    if (check_ && std::ranges::none_of(*words, is_unknown)) {
+      const auto good = check_(*words);
+      if (!good) return placed(good.error());
+    }
+  } else {
+    auto looked = look_at(*words, *turn);
+    if (!looked) return placed(looked.error());
+    rows_.back().before = turn->finished();
+    if (mode_ == Mode::kRun && !turn->finished())
+      TROUPE_TRY(StageRunner(file_.silent_s).run(*words, *turn));
+    for (const auto& [column, figure] : rows_.back().report) {
+      if (mode_ != Mode::kRun || turn->record.figures.contains(figure)) continue;
+      cli::warn("stage " + turn->record.id + " gave no figure '" + figure + "' for the column '" +
+                column + "'; its figures are in " + (turn->folder / "stage.json").string());
+    }
+  }
+  scope.set(stage.name, std::shared_ptr<const StageTurn>(std::move(turn)));
+  return {};
 }
 
-Result<std::vector<std::string>> PipelineRun::command_line(const Stage& stage,
-                                                           const Scope& scope,
-                                                           const fs::path& folder) const {
-  std::vector<std::string> config;
-  for (const std::string& file : stage.config) {
-    TROUPE_TRY_ASSIGN(filled, fill(file, scope.lookup()));
-    const fs::path path = file_.path.parent_path() / filled;  // an absolute one stays as it is
-    if (!is_unknown(filled) && !fs::is_regular_file(path)) {
-      return fail(ErrorCode::kNotFound, "config: there is no file " + path.string());
+// Compares the stage with what its folder holds. A stage that was another one is set aside.
+Result<void> PipelineRun::look_at(const std::vector<std::string>& words, StageTurn& turn) {
+  const std::string id = turn.record.id;
+  const auto told = [&](const std::string& what) {
+    if (mode_ == Mode::kPrint) cli::say(id + ": " + what + "\n    troupe " + command_text(words));
+  };
+  auto record = read_record(turn.folder);
+  const bool guessed = std::ranges::any_of(words, is_unknown) ||
+                       std::ranges::any_of(rows_, [&](const StageRow& row) {
+                         const std::string folder = row.turn->folder.string() + "/";
+                         return row.turn.get() != &turn && !row.turn->finished() &&
+                                std::ranges::any_of(words, [&](const std::string& word) {
+                                  return word.find(folder) != word.npos;
+                                });
+                       });
+  if (guessed) {  // only without running anything
+    told(record ? "runs again if what it begins with changes" : "to run");
+    return {};
+  }
+  TROUPE_TRY_ASSIGN(inputs, inputs_of(words, turn.folder, folder_));
+  if (record && record->inputs == inputs && record->finished() && has_output(turn)) {
+    turn.record = std::move(*record);
+    turn.record.id = id;
+    told("finished");
+    if (mode_ == Mode::kRun) cli::say("== " + id + ": done before");
+    return {};
+  }
+  std::string why;
+  if (record && record->inputs != inputs) {
+    why = difference(record->inputs, inputs);
+  } else if (record && record->finished()) {
+    why = "what it wrote is gone";
+  } else if (!record && !turn.command->out_name.empty() && has_output(turn)) {
+    why = "its record is missing";
+  }
+  if (!why.empty()) {
+    told("runs again: " + why);
+    if (mode_ == Mode::kRun) {
+      TROUPE_TRY_ASSIGN(aside, store::set_aside(turn.folder));
+      cli::say("== " + id + ": runs again, because " + why + "; what was there is in " +
+               aside.string());
     }
-    config.push_back(path.lexically_normal().string());
+    record.reset();
+  } else {
+    told(record ? "to go on" : "to run");
   }
-  Values keys;
-  for (const auto& [key, value] : keys_of(stage, file_)) {
-    TROUPE_TRY_ASSIGN(filled, fill(value, scope.lookup()));
-    keys.emplace_back(key, std::move(filled));
-  }
-  if (stage.budget) {
-    TROUPE_TRY_ASSIGN(steps, budget_steps(stage, scope));
-    keys.emplace_back("train.max_steps", Value{{steps}, false});
-  }
-  Stage filled = stage;
-  for (std::string& word : filled.command)
-    TROUPE_TRY_SET(word, fill(word, scope.lookup()));
-  return words_of(filled, config, keys, folder);
+  if (record) turn.record = std::move(*record);
+  turn.record.id = id;
+  turn.record.state = "running";
+  turn.record.inputs = std::move(inputs);
+  return {};
 }
 
 }  // namespace troupe::pipeline

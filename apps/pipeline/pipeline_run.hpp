@@ -2,12 +2,12 @@
 // where an earlier call was interrupted. Owned by the command, on the main thread.
 #pragma once
 
+#include "apps/pipeline/command_lines.hpp"
 #include "apps/pipeline/pipeline_file.hpp"
 #include "apps/pipeline/scope.hpp"
 #include "apps/pipeline/stage_process.hpp"
 #include "runtime/core/owned_fd.hpp"
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -43,7 +43,7 @@ class PipelineRun {
  public:
   // `file` and what it is made of outlive this object.
   PipelineRun(const PipelineFile& file, std::filesystem::path folder, CheckWords check)
-      : file_(file), folder_(std::move(folder)), check_(std::move(check)) {}
+      : file_(file), lines_(file), folder_(std::move(folder)), check_(std::move(check)) {}
 
   // Goes through all stages without running one: every reference and every command is checked.
   // With `print` it prints what would be run. Errors (kConfig), each with its place in the file.
@@ -71,29 +71,23 @@ class PipelineRun {
   core::Result<void> search(const Block& block, Scope& scope, const std::string& prefix);
   core::Result<void> stage(const Block& block, Scope& scope, const std::string& prefix);
 
-  core::Result<std::vector<std::string>> command_line(const Stage& stage,
-                                                      const Scope& scope,
-                                                      const std::filesystem::path& folder) const;
-  core::Result<std::string> budget_steps(const Stage& stage, const Scope& scope) const;
   core::Result<void> look_at(const std::vector<std::string>& words, StageTurn& turn);
-  core::Result<void> bring_to_end(const std::vector<std::string>& words, StageTurn& turn);
-  core::Result<void> finish(StageTurn& turn) const;
-  core::Result<void> save(const StageTurn& turn) const;
   core::Result<void> lock();
 
   const PipelineFile& file_;
+  const CommandLines lines_;
   const std::filesystem::path folder_;
   const CheckWords check_;
   Mode mode_ = Mode::kCheck;
   core::OwnedFd lock_;
   std::vector<StageRow> rows_;
   std::vector<SearchRow> searches_;
-  std::map<const Block*, Scope> searched_;  // what a search that is done once has found
+  std::map<const Block*, Scope> searched_;  // results of searches that are done once
 };
 
 // The table of stages, with their shares of the time and the figures that the file chooses.
 std::string summary_text(const PipelineRun& run);
-// The same and the searches as JSON, with a newline; `state` is finished, failed or stopped.
+// The table and the searches as JSON, with a newline; `state` is finished, failed or stopped.
 std::string summary_json(const PipelineRun& run,
                          const PipelineFile& file,
                          const std::string& state);

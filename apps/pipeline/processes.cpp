@@ -13,12 +13,11 @@
 #include <map>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace troupe::pipeline {
 namespace {
 
-using app::ProcessStat;
+using cli::ProcessStat;
 
 std::map<pid_t, ProcessStat> all_processes() {
   std::map<pid_t, ProcessStat> out;
@@ -28,7 +27,7 @@ std::map<pid_t, ProcessStat> all_processes() {
     const std::string name = it->path().filename().string();
     if (name.find_first_not_of("0123456789") != name.npos) continue;
     const auto pid = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
-    if (const auto process = app::process_stat(pid)) out.emplace(pid, *process);
+    if (const auto process = cli::process_stat(pid)) out.emplace(pid, *process);
   }
   return out;
 }
@@ -59,14 +58,14 @@ void adopt_orphans() {
 }
 
 double descendants_cpu_s() {
-  std::uint64_t ticks = app::process_stat(::getpid()).value_or(ProcessStat()).reaped_ticks;
+  std::uint64_t ticks = cli::process_stat(::getpid()).value_or(ProcessStat()).reaped_ticks;
   for (const auto& [pid, process] : descendants())
     ticks += process.own_ticks + process.reaped_ticks;
-  return app::seconds_of_ticks(ticks);
+  return cli::seconds_of_ticks(ticks);
 }
 
 double process_cpu_s(pid_t pid) {
-  return app::seconds_of_ticks(app::process_stat(pid).value_or(ProcessStat()).own_ticks);
+  return cli::seconds_of_ticks(cli::process_stat(pid).value_or(ProcessStat()).own_ticks);
 }
 
 void reap_orphans(pid_t spared) {

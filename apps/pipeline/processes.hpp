@@ -14,7 +14,7 @@ void adopt_orphans();
 // those that have ended and were waited for.
 double descendants_cpu_s();
 
-// The same of one process alone, without what it waited for; 0 when it is gone.
+// Seconds of one process alone, without what it waited for; 0 when it is gone.
 double process_cpu_s(pid_t pid);
 
 // Waits for adopted processes that have ended. `spared` is left to its owner.

@@ -1,17 +1,8 @@
 #include "apps/pipeline/references.hpp"
 
+#include "runtime/core/texts.hpp"
+
 namespace troupe::pipeline {
-namespace {
-
-std::string joined_items(const Value& value) {
-  std::string out;
-  for (const std::string& item : value.items)
-    out += (out.empty() ? "" : ",") + item;
-  return out;
-}
-
-}  // namespace
-
 core::Result<std::string> fill(std::string_view text, const Lookup& lookup) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -23,11 +14,11 @@ core::Result<std::string> fill(std::string_view text, const Lookup& lookup) {
       const auto end = rest.find('}');
       if (end == rest.npos) {
         return core::fail(core::ErrorCode::kConfig,
-                          "'" + std::string(text) + "' begins a reference without its end",
+                          "'" + std::string(text) + "' begins a reference that does not end",
                           "write ${name}, and $$ for a dollar sign");
       }
       TROUPE_TRY_ASSIGN(value, lookup(rest.substr(2, end - 2)));
-      out += joined_items(value);
+      out += core::joined(value.items, ",");
       at += end + 1;
     } else {
       out += text[at++];

@@ -7,7 +7,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace troupe::pipeline {
 
@@ -18,7 +17,7 @@ using Lookup = std::function<core::Result<Value>(std::string_view name)>;
 // of `lookup`; kConfig: a ${ without its }.
 core::Result<std::string> fill(std::string_view text, const Lookup& lookup);
 
-// The same for each item of a value. An item that is one reference to a list becomes all items of
+// Fills in each item of a value. An item that is one reference to a list becomes all items of
 // that list.
 core::Result<Value> fill(const Value& value, const Lookup& lookup);
 

@@ -1,22 +1,12 @@
 #include "apps/pipeline/scope.hpp"
 
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace troupe::pipeline {
 namespace {
-
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-
-std::string shortest(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
 
 Value one(std::string text) {
   return {{std::move(text)}, false};
@@ -118,12 +108,13 @@ Result<Value> Scope::of_stage(const StageTurn& turn,
   if (what == "cpu_s" || what == "wall_s" || what == "steps") {
     if (!turn.finished()) return later();
     if (what == "steps") return one(std::to_string(turn.record.steps));
-    return one(shortest(what == "cpu_s" ? turn.record.cpu_s : turn.record.wall_s));
+    return one(core::printed("%.9g", what == "cpu_s" ? turn.record.cpu_s : turn.record.wall_s));
   }
   if (what.starts_with("figures.")) {
     if (!turn.finished()) return later();
     const std::string key(what.substr(8));
-    if (const double* value = end_of_figure(turn.record.figures, key)) return one(shortest(*value));
+    if (const double* value = end_of_figure(turn.record.figures, key))
+      return one(core::printed("%.9g", *value));
     const std::string near = near_figure(turn.record.figures, key);
     return fail(ErrorCode::kData, full + ": stage '" + std::string(stage) + "' gave no such figure",
                 (near.empty() ? "its figures are in " + (turn.folder / "stage.json").string()

@@ -50,8 +50,6 @@ class Scope {
   // steps, figures.KEY or an output of its command. Of a stage that has not run it is a path that
   // may be, or a text that begins with kUnknown. Errors (kConfig): no such name.
   core::Result<Value> look_up(std::string_view name) const;
-  // The stages that were set here, not around it.
-  const auto& own_stages() const { return stages_; }
   // The turn of a stage that is known here; null without one.
   const StageTurn* stage(std::string_view name) const;
 

@@ -9,8 +9,6 @@ namespace troupe::pipeline {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 
 const StageCommand kStageCommands[] = {
     {"train", "--run.path", "run", Leftover::kContinued, {"--log.format", "plain"}},

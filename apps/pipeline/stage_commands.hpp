@@ -27,7 +27,7 @@ struct StageCommand {
 
 // Null for a subcommand that cannot be a stage.
 const StageCommand* stage_command(const Stage& stage);
-// The same for an error message: "train, generate, score, ...".
+// The names of all of them, for an error message: "train, generate, score, ...".
 std::string stage_command_names();
 
 // The command line: command, files of the configuration, then flags. `keys` and `config` are filled
@@ -37,7 +37,7 @@ core::Result<std::vector<std::string>> words_of(const Stage& stage,
                                                 const Values& keys,
                                                 const std::filesystem::path& folder);
 
-// The names of what a stage of this command has beside its folder: "model", "out".
+// The names of what a stage of this command has besides its folder: "model", "out".
 std::vector<std::string_view> output_names(const StageCommand& command);
 // The path of an output. Before the stage has run it is the path that it may get. Error kData: the
 // stage is finished and left no such thing.

@@ -58,9 +58,9 @@ core::Result<StageEnd> run_stage(std::vector<std::string> words,
   // A stage that is stopped or asked to stop is waited for; a second signal ends this process and,
   // with it, the stage.
   while (!child.wait(std::chrono::milliseconds(500))) {
-    if (app::stop_requested() && !end.stopped) {
+    if (cli::stop_requested() && !end.stopped) {
       end.stopped = true;
-      child.signal(app::stop_deadline() ? SIGTERM : SIGINT);
+      child.signal(cli::stop_deadline() ? SIGTERM : SIGINT);
     }
     end.cpu_s = std::max(end.cpu_s, descendants_cpu_s() - before);
     end.wall_s = seconds_since(begin);

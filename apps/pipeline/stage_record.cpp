@@ -14,7 +14,6 @@ namespace troupe::pipeline {
 namespace {
 
 namespace fs = std::filesystem;
-using core::Result;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kRecordFile = "stage.json";

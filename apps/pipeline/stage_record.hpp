@@ -22,7 +22,7 @@ using Figures = std::map<std::string, Figure>;
 
 // What decides whether a stage is the one that was run.
 struct StageInputs {
-  // Its words; the stage's own folder is ".", the pipeline's is left out.
+  // The stage's words; its own folder is ".", the pipeline's is left out.
   std::vector<std::string> command;
   std::map<std::string, std::string> files;  // SHA-256 of the files and folders that it names
 

@@ -1,10 +1,10 @@
 // The table and the JSON that a pipeline ends with.
 #include "apps/pipeline/pipeline_run.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 namespace troupe::pipeline {
@@ -12,16 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string number_text(double value, const char* form = "%.4g") {
-  char text[40];
-  std::snprintf(text, sizeof text, form, value);
-  return text;
-}
-
 std::string figure_text(const Figure& figure) {
-  std::string out = number_text(figure.mean);
-  if (figure.low && figure.high)
-    out += " [" + number_text(*figure.low) + ", " + number_text(*figure.high) + "]";
+  std::string out = core::printed("%.4g", figure.mean);
+  if (figure.low && figure.high) out += core::printed(" [%.4g, %.4g]", *figure.low, *figure.high);
   return out;
 }
 
@@ -81,9 +74,9 @@ std::string summary_text(const PipelineRun& run) {
   for (const StageRow& row : run.rows()) {
     const StageRecord& record = row.turn->record;
     std::vector<std::string> cells = {
-        row.id, row.command, number_text(record.wall_s, "%.1f s"),
-        number_text(total > 0 ? 100 * record.wall_s / total : 0, "%.0f %%"),
-        number_text(record.cpu_s, "%.1f s")};
+        row.id, row.command, core::printed("%.1f s", record.wall_s),
+        core::printed("%.0f %%", total > 0 ? 100 * record.wall_s / total : 0.0),
+        core::printed("%.1f s", record.cpu_s)};
     for (const std::string& column : columns) {
       const Figure* figure = reported(row, column);
       cells.push_back(figure == nullptr ? "" : figure_text(*figure));
@@ -99,8 +92,8 @@ std::string summary_text(const PipelineRun& run) {
       for (const auto& [name, value] : search.points[i].variables)
         words +=
             (words.empty() ? "" : " ") + name + "=" + (value.items.empty() ? "" : value.items[0]);
-      lines.push_back(
-          {"  " + words, number_text(search.points[i].figure), i == search.best ? "the best" : ""});
+      lines.push_back({"  " + words, core::printed("%.4g", search.points[i].figure),
+                       i == search.best ? "the best" : ""});
     }
     out += table_text(lines);
   }

@@ -1,14 +1,13 @@
 #include "apps/pipeline/yaml_fields.hpp"
 
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
 #include <set>
 #include <vector>
 
 namespace troupe::pipeline {
-
-using core::ErrorCode;
 
 core::Result<YAML::Node> load_yaml(const std::string& text, const std::string& name) {
   try {
@@ -44,11 +43,9 @@ bool YamlFields::map(const YAML::Node& node,
     if (!seen.insert(name).second) wrong(entry.first, "'" + name + "' is given twice");
     if (std::ranges::count(known, name) > 0) continue;
     const std::string near(core::nearest_word(name, known));
-    std::string all;
-    for (const std::string_view one : known)
-      all += (all.empty() ? "" : ", ") + std::string(one);
-    wrong(entry.first, what + " has no field '" + name + "'; " +
-                           (near.empty() ? "it has " + all : "did you mean '" + near + "'?"));
+    wrong(entry.first,
+          what + " has no field '" + name + "'; " +
+              (near.empty() ? "it has " + core::joined(known) : "did you mean '" + near + "'?"));
   }
   return true;
 }

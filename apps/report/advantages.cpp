@@ -2,7 +2,7 @@
 
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/read.hpp"
-#include "runtime/learn/update_advantages.hpp"
+#include "runtime/learn/advantage/update_advantages.hpp"
 
 #include <utility>
 
@@ -10,23 +10,20 @@ namespace troupe::report {
 namespace {
 
 std::string reason_for_none(const learn::AlgoSettings& algo, bool synchronous) {
-  if (algo.estimator->has_critic) {
-    return "the estimator " + std::string(algo.estimator->name) +
+  if (algo.advantage.estimator->has_critic) {
+    return "the estimator " + std::string(algo.advantage.estimator->name) +
            " uses the critic's values, which a run does not keep";
   }
-  if (algo.shaping.normalise_running) {
+  if (algo.shaping.normalise_running)
     return "reward.normalize running depends on all scores since the start of the run";
-  }
   if (algo.objective->pairs) {
     return "the objective " + std::string(algo.objective->name) +
            " compares the best and the worst sample of a group instead";
   }
-  if (algo.kl_in_reward() && algo.kl_target != 0) {
+  if (algo.kl_in_reward() && algo.kl.target != 0)
     return "the coefficient of the KL in the reward was steered";
-  }
-  if (algo.kl_in_reward() && !synchronous) {
+  if (algo.kl_in_reward() && !synchronous)
     return "the KL in the reward is between log-probs that an asynchronous run does not keep";
-  }
   return "";
 }
 
@@ -35,12 +32,12 @@ std::string reason_for_none(const learn::AlgoSettings& algo, bool synchronous) {
 Advantages::Advantages(learn::AlgoSettings algo, bool synchronous)
     : algo_(std::move(algo)), why_not_(reason_for_none(algo_, synchronous)) {
   // A KL in the loss changes no advantage, and needs no reference here.
-  if (algo_.kl_in_loss) algo_.kl_coef = 0;
+  if (algo_.kl.use_loss) algo_.kl.init_coef = 0;
 }
 
 Advantages Advantages::of_run(const std::filesystem::path& config_file) {
   const std::vector<std::string> words = {config_file.string()};
-  const auto builder = config::read(app::run_table(), words);
+  const auto builder = config::read(session::run_table(), words);
   Advantages none;
   if (!builder) {
     none.why_not_ = "this version of the program cannot read the run's configuration";
@@ -55,7 +52,7 @@ Advantages Advantages::of_run(const std::filesystem::path& config_file) {
     none.why_not_ = "algo.advantage_file computes them by a file of the user's own";
     return none;
   }
-  return Advantages(app::trainer_settings(config, 1).algo, config.train.staleness_max == 0);
+  return Advantages(session::trainer_settings(config, 1).algo, config.train.staleness_max == 0);
 }
 
 std::optional<AdvantageTable> Advantages::of(const std::vector<experience::Group>& groups) const {

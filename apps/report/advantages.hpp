@@ -26,7 +26,7 @@ class Advantages {
   // True if they depend on the tokens' log-probs, which only the experience log has.
   bool need_logprobs() const { return algo_.kl_in_reward() || algo_.needs_teacher(); }
 
-  // Of all groups of one update. Of a sample these are read: how many tokens it has, its score,
+  // Advantages of all groups of one update. Reads of each sample its number of tokens, its score,
   // how it ended and, with need_logprobs, its log-probs, the reference's and the teacher's.
   // nullopt: the groups cannot be learned from.
   std::optional<AdvantageTable> of(const std::vector<experience::Group>& groups) const;

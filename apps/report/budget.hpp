@@ -19,7 +19,7 @@ class Budget {
   // many are left out.
   std::string take(std::string text, std::uint64_t bytes_max = limits::kReportText_bytes_max);
 
-  // True if so many tokens still fit.
+  // True if that many tokens still fit.
   bool take_tokens(std::uint64_t count) {
     if (count > tokens_) return false;
     tokens_ -= count;

@@ -1,21 +1,19 @@
-#include "apps/report/company.hpp"
-
+// The part of a report from status.json.
 #include "apps/report/line_reader.hpp"
+#include "apps/report/run_parts.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/parse/bounded_json.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <cstdio>
 #include <fstream>
 #include <initializer_list>
 #include <string>
 
 namespace troupe::report {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::size_t kParts_max = 1024;
 
@@ -114,9 +112,8 @@ ordered_json company_json(const std::filesystem::path& run, Notes& notes) {
 bool is_running(const std::filesystem::path& run) {
   struct stat lock {};
   if (::stat((run / "run.lock").c_str(), &lock) != 0) return false;
-  char place[64];
-  std::snprintf(place, sizeof place, " %02x:%02x:%llu ", major(lock.st_dev), minor(lock.st_dev),
-                static_cast<unsigned long long>(lock.st_ino));
+  const std::string place =
+      core::printed(" %02x:%02x:%lu ", major(lock.st_dev), minor(lock.st_dev), lock.st_ino);
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
     if (line.find("FLOCK") != line.npos && line.find(place) != line.npos) return true;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kCommentMark = "  # ";
 
-// Where the comment begins behind a value, which may be a quoted text; npos: there is none.
+// Where the comment begins after a value, which may be a quoted text; npos: there is none.
 std::size_t comment_at(std::string_view line, std::size_t value) {
   bool quoted = false;
   for (std::size_t i = value; i < line.size(); ++i) {
@@ -34,7 +34,7 @@ std::vector<ConfigLine> config_lines(std::string_view yaml) {
     const auto colon = begin == line.npos ? line.npos : line.find(':', begin);
     if (colon == line.npos || line[begin] == '#') continue;
     const std::size_t depth = begin / 2;
-    if (depth > open.size()) continue;  // of no section: not the form that we write
+    if (depth > open.size()) continue;  // without a section: not the form that we write
     open.resize(depth);
     const std::string name(line.substr(begin, colon - begin));
     if (colon + 1 >= line.size()) {

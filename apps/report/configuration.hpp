@@ -3,7 +3,6 @@
 // shown and compared. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +12,7 @@ namespace troupe::report {
 struct ConfigLine {
   std::string key;     // dotted
   std::string value;   // as written
-  std::string origin;  // the comment behind it: where it was set; empty for a default
+  std::string origin;  // the comment after it: where it was set; empty for a default
 };
 
 std::vector<ConfigLine> config_lines(std::string_view yaml);

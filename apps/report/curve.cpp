@@ -83,12 +83,4 @@ std::vector<CurvePoint> Curve::means() const {
   return points;
 }
 
-std::optional<double> Curve::first() const {
-  return first_.value;
-}
-
-std::optional<double> Curve::last() const {
-  return last_.value;
-}
-
 }  // namespace troupe::report

@@ -34,10 +34,10 @@ class Curve {
 
   std::uint64_t count() const noexcept { return count_; }  // of finite values
   std::uint64_t not_finite() const noexcept { return not_finite_; }
-  // Of how many values each bucket shows the least and the greatest; 1: all are shown.
+  // How many values each bucket covers; it shows the least and the greatest. 1: all are shown.
   std::uint64_t bucket_values() const noexcept { return stride_; }
-  std::optional<double> first() const;
-  std::optional<double> last() const;
+  std::optional<double> first() const noexcept { return first_.value; }
+  std::optional<double> last() const noexcept { return last_.value; }
   double last_step() const noexcept { return last_.step; }
   double sum() const noexcept { return sum_; }
 

@@ -1,9 +1,8 @@
-#include "apps/report/held_out.hpp"
-
+// The part of a report from eval/.
+#include "apps/report/json_members.hpp"
 #include "apps/report/line_reader.hpp"
+#include "apps/report/run_parts.hpp"
 #include "apps/report/step_files.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <map>
 #include <string>
@@ -12,8 +11,6 @@
 
 namespace troupe::report {
 namespace {
-
-using nlohmann::ordered_json;
 
 // A problem of a set in one of the two modes.
 struct Problem {
@@ -28,13 +25,6 @@ struct Answers {
   ordered_json responses, scores;  // lists
 };
 
-std::string text_or_json(const ordered_json& row, const char* key) {
-  const auto found = row.find(key);
-  if (found == row.end() || found->is_null()) return "";
-  return found->is_string() ? found->get<std::string>()
-                            : found->dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 ordered_json list_in(const ordered_json& row, const char* key) {
   const auto found = row.find(key);
   return found != row.end() && found->is_array() ? *found : ordered_json::array();
@@ -46,8 +36,8 @@ std::map<Problem, Answers> read_answers(const std::filesystem::path& file, Notes
   read_objects(file, "eval/" + file.filename().string(), bounds, notes, [&](ordered_json& row) {
     const auto id = row.find("prompt_id");
     if (id == row.end() || !id->is_number_unsigned()) return true;
-    out[{text_or_json(row, "set"), id->get<std::uint64_t>(), text_or_json(row, "mode")}] = {
-        text_or_json(row, "prompt"), text_or_json(row, "label"), text_or_json(row, "datasource"),
+    out[{text_in(row, "set"), id->get<std::uint64_t>(), text_in(row, "mode")}] = {
+        text_in(row, "prompt"), text_in(row, "label"), text_in(row, "datasource"),
         list_in(row, "responses"), list_in(row, "rewards")};
     return true;
   });

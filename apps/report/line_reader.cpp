@@ -42,7 +42,7 @@ bool LineReader::fill() {
 std::optional<std::string_view> LineReader::next() {
   if (!opened()) return std::nullopt;
   bool skips = false;        // within a line that is too long
-  std::size_t searched = 0;  // bytes behind begin_ without a newline
+  std::size_t searched = 0;  // bytes after begin_ without a newline
   for (;;) {
     const auto end = buffer_.find('\n', begin_ + searched);
     if (end != buffer_.npos) {

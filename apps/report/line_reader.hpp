@@ -49,7 +49,7 @@ class LineReader {
 
 struct ObjectBounds {
   std::size_t line_bytes_max = limits::kReportLine_bytes_max;
-  std::uint64_t bytes_max = UINT64_MAX;  // of the file; the rest is not read, and said
+  std::uint64_t bytes_max = UINT64_MAX;  // of the file; the rest is skipped and noted
 };
 
 // How a file of objects was read.
@@ -61,7 +61,7 @@ struct ObjectsRead {
 
 // Calls `one` with each JSON object of a file that has one a line; false from it ends the reading.
 // `name` is what `notes` call the file; they say which lines are damaged. A torn last line is not
-// damage: a run that goes on is writing it.
+// damage: a live run is writing it.
 ObjectsRead read_objects(const std::filesystem::path& file,
                          const std::string& name,
                          const ObjectBounds& bounds,

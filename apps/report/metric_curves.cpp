@@ -2,10 +2,10 @@
 
 #include "apps/report/line_reader.hpp"
 #include "apps/report/metric_groups.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -100,9 +100,8 @@ MetricCurves read_metrics(const std::filesystem::path& file, Notes& notes) {
     return true;
   });
   if (!read.there) notes.add("metrics.jsonl is not there or cannot be read: no curves");
-  if (strange > 0) {
+  if (strange > 0)
     notes.add("metrics.jsonl: rows without a step are left out: " + std::to_string(strange));
-  }
   return reader.finish(notes);
 }
 
@@ -113,9 +112,7 @@ ordered_json clock_json(const MetricCurves& metrics) {
 }
 
 double rounded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return std::strtod(text, nullptr);
+  return std::strtod(core::printed("%.6g", value).c_str(), nullptr);
 }
 
 ordered_json curves_json(const MetricCurves& metrics) {

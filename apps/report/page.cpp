@@ -3,11 +3,11 @@
 #include "apps/report/page_source.hpp"
 #include "runtime/core/base64.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/store/sha256.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -62,9 +62,7 @@ std::string script_json(const nlohmann::ordered_json& value) {
   for (std::size_t at = 0; at < text.size();) {
     const Character character = character_at(text, at);
     if (is_escaped(character.code)) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", character.code);
-      out += escape;
+      out += core::printed("\\u%04x", character.code);
     } else {
       out.append(text, at, character.bytes);
     }

@@ -1,10 +1,9 @@
 #include "apps/report/rollouts.hpp"
 
+#include "apps/report/json_members.hpp"
 #include "apps/report/line_reader.hpp"
 #include "apps/report/metric_curves.hpp"
 #include "apps/report/step_files.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -15,19 +14,6 @@ namespace troupe::report {
 namespace {
 
 using nlohmann::ordered_json;
-
-// A number of a row that may be of any kind; 0 for another.
-std::uint64_t whole_number(const ordered_json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
-std::string text_in(const ordered_json& row, const char* key) {
-  const auto found = row.find(key);
-  if (found == row.end() || found->is_null()) return "";
-  return found->is_string() ? found->get<std::string>()
-                            : found->dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 // Numbers as they are drawn; null for one that is not finite.
 template <class Values>
@@ -271,9 +257,8 @@ class RolloutPicker {
       return "the experience log has only updates since the last checkpoint ("
              "run.keep_experience keeps all)";
     }
-    if (tokenizer_looked_for_ && !tokenizer_) {
+    if (tokenizer_looked_for_ && !tokenizer_)
       return "no tokenizer can be read where actor.model_name_or_path and the checkpoints have it";
-    }
     return "the experience log does not have the samples that are shown";
   }
 

@@ -1,10 +1,9 @@
-#include "apps/report/run_log.hpp"
-
+// The parts of a report from its logs: troupe.log, the ledger, those of nodes.
+#include "apps/report/json_members.hpp"
 #include "apps/report/line_reader.hpp"
+#include "apps/report/run_parts.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/store/ledger.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -20,16 +19,16 @@ namespace troupe::report {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
-
-// Of the lines that the company, the controller and the sessions write.
+// Words for faults in lines that the company, the controller and the sessions write.
 constexpr std::string_view kFaultWords[] = {
-    " lost",         "given up",      "started again", " replaced:",    "is gone",
-    "failed",        "cannot",        "could not",     "error",         "warning",
-    "waiting for",   "waits for",     "silent",        "set aside",     "not finite",
-    "going on from", "is taken down", "did not join",  "does not stop", "no progress",
-    "wedged",        "refused",       "killed",        "damaged",       "without a score",
-    "no score",      "is sick",       "interrupted",   "retry",         "sampled elsewhere"};
+    " lost",           "given up",     "started again",    " replaced:",
+    "is gone",         "failed",       "cannot",           "could not",
+    "error",           "warning",      "waiting for",      "waits for",
+    "silent",          "set aside",    "not finite",       "going on from",
+    "is taken down",   "did not join", "does not stop",    "no progress",
+    "wedged",          "refused",      "killed",           "damaged",
+    "without a score", "no score",     "is sick",          "going back",
+    "interrupted",     "retry",        "sampled elsewhere"};
 
 // The first half of a list that may grow without bound, and its last half.
 class Ends {
@@ -74,10 +73,12 @@ ordered_json line_json(std::string_view line, std::uint64_t number) {
 }
 
 // Where rewards change: "reward set 2 from update 21 on: ..." (RunReporter). By the set, so that
-// what a resumed run says again counts once; the set of the first update is no change.
+// what a resumed run says again counts once; the set of the first update is no change. And where a
+// run went back to: "going back from update 12 to update 10: ...".
 class Marks {
  public:
   void add(std::string_view text) {
+    add_return(text);
     std::uint64_t set = 0, update = 0;
     if (!take(text, "reward set ", set) || !take(text, " from update ", update)) return;
     if (update < 2 || (marks_.size() >= limits::kReportMarks_max && !marks_.contains(set))) return;
@@ -91,11 +92,25 @@ class Marks {
     ordered_json out = ordered_json::array();
     for (const auto& [set, mark] : marks_)
       out.push_back(mark);
+    for (const ordered_json& mark : returns_)
+      out.push_back(mark);
     return out;
   }
 
  private:
-  // Takes `words` and the number behind them from the beginning of the text.
+  void add_return(std::string_view text) {
+    for (const std::string_view unit : {"update ", "step "}) {
+      std::string_view rest = text;
+      std::uint64_t from = 0, to = 0;
+      const std::string going = "going back from " + std::string(unit);
+      if (!take(rest, going, from) || !take(rest, " to " + std::string(unit), to)) continue;
+      if (returns_.size() >= limits::kReportMarks_max) return;
+      returns_.push_back({{"step", to + 1},
+                          {"text", "here again after " + std::string(unit) + std::to_string(from) +
+                                       std::string(rest.substr(0, 500))}});
+    }
+  }
+  // Takes `words` and the number after them from the beginning of the text.
   static bool take(std::string_view& text, std::string_view words, std::uint64_t& number) {
     if (!text.starts_with(words)) return false;
     text.remove_prefix(words.size());
@@ -105,6 +120,7 @@ class Marks {
   }
 
   std::map<std::uint64_t, ordered_json> marks_;
+  std::vector<ordered_json> returns_;
 };
 
 struct LedgerSums {
@@ -113,14 +129,11 @@ struct LedgerSums {
 
   void add(const ordered_json& record) {
     ++groups;
-    const auto number = [&](const char* key) {
-      const auto found = record.find(key);
-      return found != record.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-    };
-    samples += number("samples");
+    samples += whole_number(record, "samples");
     if (const auto found = record.find("replaced"); found != record.end() && found->is_array())
       replaced += found->size();
-    const std::uint64_t oldest = number("version_min"), newest = number("version_max");
+    const std::uint64_t oldest = whole_number(record, "version_min");
+    const std::uint64_t newest = whole_number(record, "version_max");
     if (newest >= oldest && (spans.size() < 1000 || spans.contains(newest - oldest)))
       ++spans[newest - oldest];
   }
@@ -190,9 +203,8 @@ ordered_json ledger_json(const fs::path& run, Notes& notes) {
     }
   }
   sums.damaged += reader.too_long();
-  if (sums.damaged > 0) {
+  if (sums.damaged > 0)
     notes.add("ledger.log: " + std::to_string(sums.damaged) + " damaged records are left out");
-  }
   if (reader.torn()) notes.add("ledger.log: the last record has no end; it is left out");
   ordered_json spans = ordered_json::array();
   for (const auto& [span, groups] : sums.spans)

@@ -1,14 +1,11 @@
 #include "apps/report/run_report.hpp"
 
 #include "apps/cli/build_facts.hpp"
-#include "apps/report/company.hpp"
 #include "apps/report/configuration.hpp"
-#include "apps/report/held_out.hpp"
 #include "apps/report/line_reader.hpp"
 #include "apps/report/metric_groups.hpp"
 #include "apps/report/rollouts.hpp"
-#include "apps/report/run_log.hpp"
-#include "apps/report/trace_shares.hpp"
+#include "apps/report/run_parts.hpp"
 #include "runtime/parse/bounded_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -21,7 +18,6 @@ namespace troupe::report {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 // The checkpoints of a run, oldest first.
 std::vector<std::string> checkpoints_of(const fs::path& run) {
@@ -158,7 +154,7 @@ ordered_json report_json(const ReportOptions& options) {
     const Budget share(limits::kReportTexts_bytes_max / count, limits::kReportTokens_max / count);
     runs.push_back(RunReader(options.runs[i], names[i], options.samples_max, share).read());
   }
-  return {{"program", app::build_version()}, {"groups", kMetricGroups}, {"runs", std::move(runs)}};
+  return {{"program", cli::build_version()}, {"groups", kMetricGroups}, {"runs", std::move(runs)}};
 }
 
 }  // namespace troupe::report

@@ -1,10 +1,10 @@
 #include "apps/report/svg_chart.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/observe/terminal_text.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 namespace troupe::report {
@@ -16,9 +16,7 @@ constexpr const char* kColours[] = {"#4269d0", "#efb118", "#ff725c", "#6cc5b0",
 
 template <class... Values>
 void print(std::string& out, const char* format, Values... values) {
-  char line[256];
-  std::snprintf(line, sizeof line, format, values...);
-  out += line;
+  out += core::printed(format, values...);
 }
 
 // From values to places: an interval of one axis, at least a little wide.
@@ -59,12 +57,6 @@ void add_text(std::string& out, double x, double y, const char* anchor, const st
   out += xml_text(text) + "</text>\n";
 }
 
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
 void add_axes(std::string& out, const Axis& x, const Axis& y, Scale scale) {
   for (const double tick :
        scale == Scale::kLog ? log_ticks(y.low, y.high, 6) : ticks(y.low, y.high, 5)) {
@@ -72,10 +64,11 @@ void add_axes(std::string& out, const Axis& x, const Axis& y, Scale scale) {
     print(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", kLeft,
           at, kRight, at);
     add_text(out, kLeft - 8, at + 4, "end",
-             number_text(scale == Scale::kLog ? std::pow(10, tick) : tick));
+             core::printed("%.4g", scale == Scale::kLog ? std::pow(10, tick) : tick));
   }
   for (const double tick : ticks(x.low, x.high, 6))
-    add_text(out, x.place(tick, kLeft, kRight), kBottom + 22, "middle", number_text(tick));
+    add_text(out, x.place(tick, kLeft, kRight), kBottom + 22, "middle",
+             core::printed("%.4g", tick));
   add_text(out, (kLeft + kRight) / 2, kBottom + 46, "middle", "step");
 }
 
@@ -103,24 +96,12 @@ void add_line(std::string& out,
 }  // namespace
 
 std::string xml_text(std::string_view text) {
+  constexpr std::pair<char, std::string_view> kEscapes[] = {
+      {'<', "&lt;"}, {'>', "&gt;"}, {'&', "&amp;"}, {'"', "&quot;"}};
   std::string out;
   for (const char c : observe::terminal_line(text, 200)) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
+    const auto found = std::ranges::find(kEscapes, c, &std::pair<char, std::string_view>::first);
+    out += found == std::end(kEscapes) ? std::string_view(&c, 1) : found->second;
   }
   return out;
 }

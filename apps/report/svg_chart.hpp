@@ -18,7 +18,7 @@ std::string xml_text(std::string_view text);
 
 // Round values that lie between `low` and `high`, at most `count` + 1 of them, in rising order.
 std::vector<double> ticks(double low, double high, int count);
-// The same of logarithms: those of 1, 2 and 5 times powers of ten, or of powers alone where there
+// Ticks for a log scale: 1, 2 and 5 times powers of ten, or powers alone where there
 // are many of them.
 std::vector<double> log_ticks(double low, double high, int count);
 

@@ -3,7 +3,7 @@
 #include "actors/data/book_events.hpp"
 #include "apps/report/line_reader.hpp"
 #include "runtime/model/spec.hpp"
-#include "runtime/store/step_record.hpp"
+#include "runtime/store/step_log.hpp"
 #include "runtime/text/stream_decoder.hpp"
 
 #include <set>
@@ -25,20 +25,20 @@ class EventReader {
  public:
   explicit EventReader(std::uint64_t step) : step_(step) {}
 
-  void add(actors::BookEvent event) {
-    const bool ends_others = std::holds_alternative<actors::GroupsDropped>(event);
+  void add(actors::data::BookEvent event) {
+    const bool ends_others = std::holds_alternative<actors::data::GroupsDropped>(event);
     if (ends_others) return groups_.clear();
-    const std::uint64_t update = actors::update_of(event);
+    const std::uint64_t update = actors::data::update_of(event);
     if (experience::is_evaluation(update) || experience::step_of(update) != step_) return;
-    if (auto* const taken = std::get_if<actors::GroupTaken>(&event)) {
+    if (auto* const taken = std::get_if<actors::data::GroupTaken>(&event)) {
       at(taken->ticket).samples = std::move(taken->samples);
-    } else if (const auto* const scored = std::get_if<actors::GroupScored>(&event)) {
+    } else if (const auto* const scored = std::get_if<actors::data::GroupScored>(&event)) {
       for (std::size_t i = 0; i < scored->scores.size(); ++i) {
         if (!scored->scores[i]) at(scored->ticket).unscored.insert(i);
       }
-    } else if (auto* const referenced = std::get_if<actors::GroupReferenced>(&event)) {
+    } else if (auto* const referenced = std::get_if<actors::data::GroupReferenced>(&event)) {
       LoggedGroup& group = at(referenced->ticket);
-      const bool teacher = referenced->by == actors::FrozenModel::kTeacher;
+      const bool teacher = referenced->by == actors::data::FrozenModel::kTeacher;
       (teacher ? group.teacher : group.reference) = std::move(referenced->logprobs);
     }
   }
@@ -81,7 +81,7 @@ std::optional<TokenLog> TokenLog::read(const std::filesystem::path& file,
   std::string_view rest = whole->text;
   bool strange = false;
   while (const auto record = store::next_record(rest)) {
-    auto event = actors::event_of(*record);
+    auto event = actors::data::event_of(*record);
     if (event) reader.add(std::move(*event));
     strange = strange || !event;
   }

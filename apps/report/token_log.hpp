@@ -25,7 +25,7 @@ struct SampleTokens {
 
 class TokenLog {
  public:
-  // Of the update that gave `step`; nullopt if the log has no file of it.
+  // Reads the update that gave `step`; nullopt if the log has no file of it.
   static std::optional<TokenLog> read(const std::filesystem::path& file,
                                       std::uint64_t step,
                                       Notes& notes);
@@ -43,7 +43,7 @@ class TokenLog {
 // the tokenizer does not have (of a larger vocabulary of the model) has none, as in the response.
 class TokenTexts {
  public:
-  // Of the first of these model folders that has a tokenizer.
+  // Loads the tokenizer of the first of these model folders that has one.
   static std::optional<TokenTexts> load(const std::vector<std::string>& models);
 
   // nullopt: they cannot be decoded.

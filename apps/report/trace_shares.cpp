@@ -1,9 +1,8 @@
-#include "apps/report/trace_shares.hpp"
-
+// The part of a report from trace.json.
+#include "apps/report/json_members.hpp"
 #include "apps/report/line_reader.hpp"
+#include "apps/report/run_parts.hpp"
 #include "runtime/parse/bounded_json.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -16,19 +15,12 @@
 namespace troupe::report {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr std::size_t kTracedRoles_max = 1024, kCauses_max = 64;  // causes of a role
 
 std::string text_member(const ordered_json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, 200)
                                                      : "";
-}
-
-std::uint64_t number_member(const ordered_json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
 class SpanSums {
@@ -40,7 +32,7 @@ class SpanSums {
     const auto duration = event.find("dur");
     if (kind != "X" || duration == event.end() || !duration->is_number()) return false;
     const double seconds = duration->get<double>() / 1e6;
-    const auto role = roles_.find(number_member(event, "tid"));
+    const auto role = roles_.find(whole_number(event, "tid"));
     if (role == roles_.end() || !std::isfinite(seconds) || seconds < 0) return false;
     auto& spans = role->second.spans;
     const std::pair cause(text_member(event, "cat"), text_member(event, "name"));
@@ -84,9 +76,9 @@ class SpanSums {
     if (arguments == event.end() || !arguments->is_object()) return false;
     const std::string what = text_member(event, "name"), name = text_member(*arguments, "name");
     if (what == "process_name" && nodes_.size() < kTracedRoles_max)
-      nodes_[number_member(event, "pid")] = name;
+      nodes_[whole_number(event, "pid")] = name;
     if (what == "thread_name" && roles_.size() < kTracedRoles_max)
-      roles_[number_member(event, "tid")] = {name, number_member(event, "pid"), {}};
+      roles_[whole_number(event, "tid")] = {name, whole_number(event, "pid"), {}};
     return true;
   }
 

@@ -2,21 +2,18 @@
 
 #include "apps/serving/limits.hpp"
 #include "runtime/core/secret.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <utility>
 
-namespace troupe::app {
-
-using core::ErrorCode;
-using core::fail;
+namespace troupe::serving {
 
 namespace {
 
@@ -60,10 +57,8 @@ std::string read_word(const std::string& word, ApiKey& key) {
   }
   for (const LimitWord& limit : kLimitWords) {
     if (name != limit.name) continue;
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    const bool whole = error == std::errc() && end == value.data() + value.size();
-    if (!whole || number < 1 || number > kLimit_max)
+    const std::int64_t number = core::number_of<std::int64_t>(value).value_or(0);
+    if (number < 1 || number > kLimit_max)
       return name + "= takes a whole number between 1 and " + std::to_string(kLimit_max);
     key.limits.*limit.field = number;
     return {};
@@ -109,18 +104,15 @@ core::Result<ApiKeys> ApiKeys::gather(const std::vector<std::string>& flags,
   if (!file.empty()) TROUPE_TRY_SET(keys, read_keys(file));
   std::set<std::string> secrets, names;
   for (const ApiKey& key : keys) {
-    if (!secrets.insert(key.secret).second) {
+    if (!secrets.insert(key.secret).second)
       return fail(ErrorCode::kConfig, "--api-key-file: a key stands twice in " + file);
-    }
   }
   std::vector<std::string> others = flags;
-  if (const char* one = std::getenv("TROUPE_API_KEY"); one != nullptr && *one != '\0') {
+  if (const char* one = std::getenv("TROUPE_API_KEY"); one != nullptr && *one != '\0')
     others.emplace_back(one);
-  }
   for (std::string& secret : others) {
-    if (secret.empty() || has_space(secret)) {
+    if (secret.empty() || has_space(secret))
       return fail(ErrorCode::kConfig, "an API key is empty or holds white space");
-    }
     if (secrets.insert(secret).second) keys.push_back({std::move(secret), "", {}});
   }
   if (keys.size() > limits::kServeKeys_max) {
@@ -129,9 +121,8 @@ core::Result<ApiKeys> ApiKeys::gather(const std::vector<std::string>& flags,
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].name.empty()) keys[i].name = "key-" + std::to_string(i + 1);
-    if (!names.insert(keys[i].name).second) {
+    if (!names.insert(keys[i].name).second)
       return fail(ErrorCode::kConfig, "--api-key-file: two keys have the name " + keys[i].name);
-    }
   }
   return ApiKeys(std::move(keys));
 }
@@ -144,4 +135,4 @@ std::optional<std::size_t> ApiKeys::find(std::string_view secret) const {
   return found;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 // 0: no limit.
 struct KeyLimits {
@@ -51,4 +51,4 @@ class ApiKeys {
   std::vector<ApiKey> keys_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

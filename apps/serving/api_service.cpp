@@ -1,20 +1,16 @@
 #include "apps/serving/api_service.hpp"
 
-#include "apps/cli/build_facts.hpp"
+#include "apps/serving/text_answers.hpp"
 #include "runtime/dialects/client_key.hpp"
 #include "runtime/dialects/generation.hpp"
 #include "runtime/dialects/json_text.hpp"
-#include "runtime/dialects/messages_request.hpp"
-#include "runtime/dialects/readers.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <ctime>
-#include <string_view>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 using dialects::api_error_of;
 using dialects::api_error_response;
@@ -25,13 +21,11 @@ using dialects::ErrorForm;
 using dialects::GenerateRequest;
 using dialects::Generation;
 using dialects::GenerationParts;
+using dialects::json_response;
 using dialects::Read;
 using dialects::Reader;
-using dialects::reader_of;
-using dialects::ServeBounds;
 using dialects::ServedModel;
 using dialects::TextThreads;
-using dialects::TokenizeRequest;
 using Json = nlohmann::ordered_json;
 using net::HttpRequest;
 using net::HttpResponse;
@@ -44,84 +38,6 @@ HttpResponse refuse(int status,
                     ErrorForm form = ErrorForm::kOpenAi) {
   return api_error_response(
       {.status = status, .message = std::move(message), .code = std::move(code)}, form);
-}
-
-ApiError no_tokenizer() {
-  return {.status = 404,
-          .message = "this server has no tokenizer (--skip-tokenizer-init)",
-          .code = "not_found"};
-}
-
-HttpResponse json_response(const Json& value) {
-  HttpResponse response;
-  response.body = dialects::json_text(value);
-  return response;
-}
-
-struct Path {
-  std::string_view path, method;
-};
-constexpr std::string_view kModels = "/v1/models/";  // followed by a name
-constexpr std::array kPaths = {Path{"/sessions", "POST"},
-                               Path{"/v1/models", "GET"},
-                               Path{kModels, "GET"},
-                               Path{"/v1/completions", "POST"},
-                               Path{"/v1/chat/completions", "POST"},
-                               Path{"/inference/v1/generate", "POST"},
-                               Path{"/v1/messages", "POST"},
-                               Path{"/v1/messages/count_tokens", "POST"},
-                               Path{"/tokenize", "POST"},
-                               Path{"/detokenize", "POST"},
-                               Path{"/tokenizer_info", "GET"},
-                               Path{"/health", "GET"},
-                               Path{"/server_info", "GET"},
-                               Path{"/get_world_size", "GET"},
-                               Path{"/healthz", "GET"},
-                               Path{"/ping", "GET"},
-                               Path{"/metrics", "GET"},
-                               Path{"/version", "GET"},
-                               Path{"/pause", "POST"},
-                               Path{"/resume", "POST"},
-                               Path{"/is_paused", "GET"},
-                               Path{"/sleep", "POST"},
-                               Path{"/wake_up", "POST"},
-                               Path{"/is_sleeping", "GET"}};
-
-bool is_index(const std::string& path) {
-  return path == "/" || path == "/v1" || path == "/v1/";
-}
-
-// The HTTP method of a path; empty if the path is unknown.
-std::string_view method_of(const std::string& path) {
-  if (is_index(path)) return "GET";
-  for (const Path& one : kPaths) {
-    if (path == one.path || (one.path == kModels && path.starts_with(kModels))) return one.method;
-  }
-  return "";
-}
-
-// The list of all paths, for people who open the server in a browser.
-HttpResponse index_page() {
-  Json list = Json::array();
-  for (const Path& one : kPaths) {
-    const std::string name = one.path == kModels ? "NAME" : "";
-    list.push_back({{"method", one.method}, {"path", std::string(one.path) + name}});
-  }
-  return json_response({{"paths", std::move(list)}});
-}
-
-// Paths that need no key, for monitoring: health and metrics.
-bool is_open(const std::string& path) {
-  return path == "/health" || path == "/healthz" || path == "/ping" || path == "/metrics";
-}
-
-// Paths that count or convert tokens, without a sample.
-bool is_text(std::string_view path) {
-  return path == "/tokenize" || path == "/detokenize" || path == "/v1/messages/count_tokens";
-}
-
-bool is_control(const std::string& path) {
-  return path == "/sleep" || path == "/wake_up" || path == "/pause" || path == "/resume";
 }
 
 // A stream that holds its key's lease until it ends.
@@ -144,10 +60,64 @@ using Prepared = std::variant<ReadAndEncoded, ApiError>;
 
 }  // namespace
 
+// Who may make a request: anybody, for monitoring; who has a key; who may control the server.
+enum class Access { kOpen, kKey, kControl };
+
+// One path: who may ask, and what answers.
+struct ApiService::Route {
+  std::string_view method, path;
+  // Nothing: the routes of sessions answer.
+  std::variant<std::monostate, ServerPage*, Reader, TextConversion*, EngineAction*> handler = {};
+  Access access = Access::kKey;
+
+  bool is_page() const { return path == "/" || path == "/v1" || path == "/v1/"; }
+  bool fits(std::string_view asked) const {
+    return asked == path || (path == kModelPath && asked.starts_with(kModelPath));
+  }
+};
+
+const std::vector<ApiService::Route>& ApiService::routes() {
+  static const std::vector<Route> all = [] {
+    std::vector<Route> list = {
+        {"GET", "/", &index_page},           {"GET", "/v1", &index_page},
+        {"GET", "/v1/", &index_page},        {"POST", "/sessions"},
+        {"GET", "/v1/models", &models_page}, {"GET", kModelPath, &models_page},
+    };
+    for (const dialects::ReaderRow& row : dialects::kReaders)
+      list.push_back({"POST", row.path, row.reader});
+    const std::vector<Route> others = {
+        {"POST", "/v1/messages/count_tokens", &serving::count_tokens},
+        {"POST", "/tokenize", &serving::tokenize},
+        {"POST", "/detokenize", &serving::detokenize},
+        {"GET", "/tokenizer_info", &tokenizer_page},
+        {"GET", "/health", &health_page, Access::kOpen},
+        {"GET", "/server_info", &server_page},
+        {"GET", "/get_world_size", &world_size_page},
+        {"GET", "/healthz", &health_page, Access::kOpen},
+        {"GET", "/ping", &health_page, Access::kOpen},
+        {"GET", "/metrics", &metrics_page, Access::kOpen},
+        {"GET", "/version", &version_page},
+    };
+    list.insert(list.end(), others.begin(), others.end());
+    for (const ControlRow& row : control_rows()) {
+      list.push_back({"POST", row.path, row.action, Access::kControl});
+      if (row.state != nullptr) list.push_back({"GET", row.state_path, row.state});
+    }
+    return list;
+  }();
+  return all;
+}
+
+const ApiService::Route* ApiService::route_of(std::string_view path) {
+  for (const Route& route : routes())
+    if (route.fits(path)) return &route;
+  return nullptr;
+}
+
 ApiService::ApiService(ApiServiceParts parts)
     : parts_(std::move(parts)),
-      places_{static_cast<std::int64_t>(parts_.requests_max), parts_.keys.list().size() > 1},
-      meters_(meters_of(parts_.keys, places_, metrics_, timers_)),
+      keys_(parts_.keys, parts_.requests_max, metrics_, timers_),
+      facts_{parts_.model, parts_.bounds, parts_.dtype, parts_.pump, metrics_, keys_},
       text_(parts_.requests_max),
       book_(parts_.pump, timers_, {}),
       call_parts_{parts_.model,
@@ -176,13 +146,6 @@ std::optional<ApiError> ApiService::check_wanted(const std::string& name) const 
   return name.empty() ? std::nullopt : check_model_name(parts_.model, name);
 }
 
-std::optional<std::size_t> ApiService::key_of(const HttpRequest& request, ErrorForm form) const {
-  const auto found =
-      parts_.keys.find(dialects::bearer_key(net::find_header(request.headers, "Authorization")));
-  if (found || form != ErrorForm::kAnthropic) return found;
-  return parts_.keys.find(net::find_header(request.headers, "x-api-key"));
-}
-
 async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest request) {
   auto answering = route(self, std::move(request));
   HttpResponse response = co_await std::move(answering);
@@ -197,7 +160,7 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
   if (of_session) {
     key = place->session->owner;
     // So does the key that opened it.
-    const bool owns = key && self->key_of(request, ErrorForm::kAnthropic) == key;
+    const bool owns = key && self->keys_.find(request, ErrorForm::kAnthropic) == key;
     if (!place->let_in && !owns) co_return sessions::SessionRoutes::refuse_stranger(*place);
   }
   if (of_session && !sessions::SessionRoutes::takes(place->path)) {
@@ -205,11 +168,12 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
     place.reset();
   }
   const std::string path = request.path;
-  const std::string_view method = method_of(path);
+  const Route* const found = route_of(path);
+  const Access access = found != nullptr ? found->access : Access::kKey;
   const ErrorForm form = error_form_of(place ? place->path : path);
-  const bool lets_in = of_session && !is_control(path);  // the server itself is not a session's
-  if (!lets_in) key = self->key_of(request, form);
-  if (!is_open(path) && !lets_in && self->parts_.keys.any() && !key) {
+  const bool lets_in = of_session && access != Access::kControl;  // the server is not a session's
+  if (!lets_in) key = self->keys_.find(request, form);
+  if (access != Access::kOpen && !lets_in && self->keys_.any() && !key) {
     co_return refuse(401, "this server wants an API key, as \"Authorization: Bearer KEY\"",
                      "invalid_api_key", form);
   }
@@ -218,124 +182,55 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
-  if (method.empty()) co_return refuse(404, "there is no " + path + " here", "not_found", form);
-  const bool as_get = request.method == "HEAD" ? method == "GET" : request.method == method;
-  if (!as_get) {
-    HttpResponse wrong = refuse(405, path + " takes " + std::string(method), "", form);
-    wrong.headers.emplace_back("Allow", std::string(method));
+  if (found == nullptr) co_return refuse(404, "there is no " + path + " here", "not_found", form);
+  const std::string method(found->method);
+  const bool fits = request.method == "HEAD" ? method == "GET" : request.method == method;
+  if (!fits) {
+    HttpResponse wrong = refuse(405, path + " takes " + method, "", form);
+    wrong.headers.emplace_back("Allow", method);
     co_return wrong;
   }
-  if (is_index(path)) co_return index_page();
-  if (reader_of(path) != nullptr || is_text(path)) {
-    auto answering = work(self, std::move(request), key);
-    HttpResponse response = co_await std::move(answering);
-    co_return response;
-  }
-  if (is_control(path)) {
-    auto answering = control(self, std::move(request), key);
-    HttpResponse response = co_await std::move(answering);
-    co_return response;
-  }
-  if (path == "/metrics") {
-    HttpResponse page;
-    page.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    std::vector<KeyUse> keys;
-    for (const auto& meter : self->meters_)
-      keys.push_back(meter->use());
-    page.body =
-        self->metrics_.render(self->parts_.pump.counters(), self->parts_.model.names.front(), keys);
-    co_return page;
-  }
-  if (path == "/is_sleeping" || path == "/is_paused") {
-    const engine::EngineState state = self->parts_.pump.counters().state;
-    const bool is = path == "/is_paused" ? state.paused : !state.awake();
-    co_return json_response({{path.substr(1), is}});
-  }
-  if (path == "/get_world_size") co_return json_response({{"world_size", 1}});
-  if (path == "/server_info") co_return self->server_info();
-  if (path == "/version") co_return json_response({{"version", build_version()}});
-  if (path == "/tokenizer_info") {
-    if (!self->parts_.model.tokenizer) co_return api_error_response(no_tokenizer());
-    const text::SpecialTokens& special = self->parts_.model.tokenizer->special();
-    const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
-    const auto& chat = self->parts_.model.chat;
-    co_return json_response({{"bos_token", or_null(special.bos)},
-                             {"eos_token", or_null(special.eos)},
-                             {"pad_token", or_null(special.pad)},
-                             {"chat_template", chat ? Json(chat->source()) : Json()}});
-  }
-  if (path.starts_with("/v1/models")) co_return self->models(path);
-  if (!self->parts_.pump.counters().ready) co_return refuse(503, "no weights yet", "unavailable");
-  co_return json_response({{"status", "ok"}});
+  if (const auto* page = std::get_if<ServerPage*>(&found->handler))
+    co_return (*page)(self->facts_, path);
+  auto answering = access == Access::kControl ? control(self, *found, std::move(request), key)
+                                              : work(self, *found, std::move(request), key);
+  HttpResponse response = co_await std::move(answering);
+  co_return response;
 }
 
-HttpResponse ApiService::models(const std::string& path) const {
-  if (!path.starts_with(kModels)) return json_response(dialects::model_list(parts_.model));
-  const std::string name = path.substr(kModels.size());
-  if (auto error = check_model_name(parts_.model, name)) return api_error_response(*error);
-  return json_response(dialects::model_card(parts_.model, name));
-}
-
-// What clients of vLLM read of its configuration. There is no weight transfer into this server.
-HttpResponse ApiService::server_info() const {
-  const ServedModel& model = parts_.model;
-  Json about = {
-      {"model", model.root},
-      {"served_model_name", model.names},
-      {"max_model_len", model.context},
-      {"dtype", parts_.dtype},
-      {"max_logprobs", parts_.bounds.logprobs_max},
-      {"logprobs_mode", parts_.bounds.processed_logprobs ? "processed_logprobs" : "raw_logprobs"},
-      {"skip_tokenizer_init", !model.tokenizer}};
-  Json parallel = {{"world_size", 1},
-                   {"tensor_parallel_size", 1},
-                   {"pipeline_parallel_size", 1},
-                   {"data_parallel_size", 1}};
-  return json_response({{"vllm_config",
-                         {{"model_config", std::move(about)},
-                          {"parallel_config", std::move(parallel)},
-                          {"weight_transfer_config", nullptr}}},
-                        {"version", build_version()}});
+// The list of all paths, for people who open the server in a browser.
+HttpResponse ApiService::index_page(const ServerFacts&, const std::string&) {
+  Json list = Json::array();
+  for (const Route& one : routes()) {
+    if (one.is_page()) continue;
+    const std::string name = one.path == kModelPath ? "NAME" : "";
+    list.push_back({{"method", std::string(one.method)}, {"path", std::string(one.path) + name}});
+  }
+  return json_response({{"paths", std::move(list)}});
 }
 
 // The end of a request within the limits of its key, whose stream holds the lease.
 HttpResponse leased(HttpResponse response, KeyMeter::Lease lease) {
-  if (lease && response.stream) {
+  if (lease && response.stream)
     response.stream = std::make_shared<LeasedStream>(std::move(response.stream), std::move(lease));
-  }
   return response;
 }
 
-std::variant<KeyMeter::Lease, ApiError> lease_of(KeyMeter* meter) {
-  return meter != nullptr ? meter->begin() : KeyMeter::Lease();
-}
-
-std::uint32_t ApiService::owner_of(std::optional<std::size_t> key) const {
-  return key && places_.shared ? static_cast<std::uint32_t>(*key) + 1 : 0;
-}
-
-KeyMeter* ApiService::meter_of(std::optional<std::size_t> key) const {
-  return key ? meters_[*key].get() : nullptr;
-}
-
 async::task<HttpResponse> ApiService::work(ApiService* self,
+                                           const Route& route,
                                            HttpRequest request,
                                            std::optional<std::size_t> key) {
-  KeyMeter* const meter = self->meter_of(key);
-  auto lease = lease_of(meter);
-  if (auto* error = std::get_if<ApiError>(&lease)) {
+  KeyMeter* const meter = self->keys_.meter(key);
+  auto lease = self->keys_.begin(key);
+  if (auto* error = std::get_if<ApiError>(&lease))
     co_return api_error_response(*error, error_form_of(request.path));
-  }
   dialects::GenerationEvents* events = &self->metrics_;
   if (meter != nullptr) events = meter;
-  HttpResponse response;
-  if (is_text(request.path)) {
-    auto answering = tokenize(self, std::move(request));
-    response = co_await std::move(answering);
-  } else {
-    auto answering = generate(self, std::move(request), events, self->owner_of(key));
-    response = co_await std::move(answering);
-  }
+  auto answering = std::holds_alternative<Reader>(route.handler)
+                       ? generate(self, std::get<Reader>(route.handler), std::move(request), events,
+                                  self->keys_.owner(key))
+                       : convert(self, route, std::move(request));
+  HttpResponse response = co_await std::move(answering);
   co_return leased(std::move(response), std::move(std::get<KeyMeter::Lease>(lease)));
 }
 
@@ -343,16 +238,15 @@ async::task<HttpResponse> ApiService::in_session(ApiService* self,
                                                  HttpRequest request,
                                                  sessions::SessionRoutes::Place place,
                                                  std::optional<std::size_t> key) {
-  KeyMeter* const meter = self->meter_of(key);
-  const bool draws = place.session && reader_of(place.path) != nullptr;
+  KeyMeter* const meter = self->keys_.meter(key);
+  const bool draws = place.session && dialects::reader_of(place.path) != nullptr;
   const ErrorForm form = error_form_of(place.path);
-  if (draws && !self->parts_.pump.counters().ready) {
+  if (draws && !self->parts_.pump.counters().ready)
     co_return refuse(503, "there are no weights yet", "unavailable", form);
-  }
-  auto lease = lease_of(draws || place.opens ? meter : nullptr);
+  auto lease = self->keys_.begin(draws || place.opens ? key : std::nullopt);
   if (auto* error = std::get_if<ApiError>(&lease)) co_return api_error_response(*error, form);
   sessions::SessionClient client{.key = key, .events = &self->metrics_};
-  client.owner = self->owner_of(key);
+  client.owner = self->keys_.owner(key);
   if (meter != nullptr) client.events = meter;
   client.base = self->parts_.scheme + std::string(net::find_header(request.headers, "Host"));
   auto answering = sessions::SessionRoutes::respond(&self->routes_, std::move(request),
@@ -362,16 +256,15 @@ async::task<HttpResponse> ApiService::in_session(ApiService* self,
 }
 
 async::task<HttpResponse> ApiService::generate(ApiService* self,
+                                               Reader reader,
                                                HttpRequest request,
                                                dialects::GenerationEvents* events,
                                                std::uint32_t owner) {
   const core::TimePoint began = self->timers_.now();
   const ErrorForm form = error_form_of(request.path);
-  if (!self->parts_.pump.counters().ready) {
+  if (!self->parts_.pump.counters().ready)
     co_return refuse(503, "there are no weights yet", "unavailable", form);
-  }
   auto client = request.client;
-  const Reader reader = reader_of(request.path);
   auto job = [self, reader](const std::string& body) -> core::Result<Prepared> {
     Read read = reader(body, self->parts_.bounds);
     if (auto* error = std::get_if<ApiError>(&read)) return Prepared(*error);
@@ -395,42 +288,13 @@ async::task<HttpResponse> ApiService::generate(ApiService* self,
 }
 
 // Answers a request that wants tokens counted or converted; on a thread for texts.
-std::variant<Json, ApiError> ApiService::convert(const std::string& path,
-                                                 const std::string& body) const {
-  const ServedModel& model = parts_.model;
-  const bool back = path == "/detokenize";
-  const bool count = path != "/tokenize" && !back;
-  auto read = back    ? read_detokenize(body, parts_.bounds)
-              : count ? dialects::read_count_tokens(body, parts_.bounds)
-                      : read_tokenize(body, parts_.bounds);
-  if (auto* error = std::get_if<ApiError>(&read)) return *error;
-  const auto& wanted = std::get<TokenizeRequest>(read);
-  if (auto error = check_wanted(wanted.model)) return *error;
-  if (!model.tokenizer) return no_tokenizer();
-  if (back) {
-    auto text = model.tokenizer->decode(wanted.tokens);
-    if (!text) return api_error_of(text.error());
-    return Json{{"prompt", *text}};
-  }
-  auto encoded = encode_tokenize(model, wanted);
-  if (auto* error = std::get_if<ApiError>(&encoded)) return *error;
-  const auto& tokens = std::get<std::vector<std::int32_t>>(encoded);
-  if (count) return Json{{"input_tokens", tokens.size()}};
-  Json strings;
-  for (const std::int32_t token : tokens) {
-    if (wanted.token_strings) strings.push_back(model.tokenizer->id_to_token(token).value_or(""));
-  }
-  return Json{{"count", tokens.size()},
-              {"max_model_len", model.context},
-              {"tokens", tokens},
-              {"token_strs", std::move(strings)}};
-}
-
-async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest request) {
+async::task<HttpResponse> ApiService::convert(ApiService* self,
+                                              const Route& route,
+                                              HttpRequest request) {
   const ErrorForm form = error_form_of(request.path);
-  auto job = [self, path = request.path,
+  auto job = [self, convert = std::get<TextConversion*>(route.handler),
               form](const std::string& body) -> core::Result<HttpResponse> {
-    const auto answer = self->convert(path, body);
+    const auto answer = convert(self->parts_.model, self->parts_.bounds, body);
     if (auto* error = std::get_if<ApiError>(&answer)) return api_error_response(*error, form);
     return json_response(std::get<Json>(answer));
   };
@@ -440,4 +304,28 @@ async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest req
   co_return std::move(*answered);
 }
 
-}  // namespace troupe::app
+async::task<HttpResponse> ApiService::control(ApiService* self,
+                                              const Route& route,
+                                              HttpRequest request,
+                                              std::optional<std::size_t> key) {
+  const std::string why_not = self->keys_.control_refusal(key);
+  if (!why_not.empty()) co_return complaint(403, why_not, request.path);
+  if (!self->parts_.loopback && !self->keys_.any()) {
+    const std::string why = "beyond loopback " + request.path + " wants a server with an API key";
+    co_return complaint(403, why, request.path);
+  }
+  auto control = std::make_shared<EngineControl>();
+  control->query = std::move(request.query);
+  control->body = std::move(request.body);
+  control->reload = self->parts_.reload;
+  EnginePump::Call call = [control, action = std::get<EngineAction*>(route.handler)](
+                              engine::EngineDriver& driver) { return action(driver, *control); };
+  auto calling = self->parts_.pump.on_engine(std::move(call));
+  const core::Result<void> done = co_await std::move(calling);
+  if (!done) co_return api_error_response(api_error_of(done.error()));
+  HttpResponse response;
+  response.body = control->report.dump();
+  co_return response;
+}
+
+}  // namespace troupe::serving

@@ -4,13 +4,11 @@
 // outlives the HTTP server.
 #pragma once
 
-#include "apps/serving/api_key.hpp"
-#include "apps/serving/engine_pump.hpp"
-#include "apps/serving/key_meter.hpp"
+#include "apps/serving/engine_controls.hpp"
 #include "apps/serving/learning_sessions.hpp"
 #include "apps/serving/limits.hpp"
-#include "apps/serving/serve_metrics.hpp"
-#include "runtime/dialects/generate_request.hpp"
+#include "apps/serving/server_pages.hpp"
+#include "runtime/dialects/readers.hpp"
 #include "runtime/dialects/served_model.hpp"
 #include "runtime/dialects/text_threads.hpp"
 #include "runtime/net/http.hpp"
@@ -18,14 +16,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <variant>
+#include <string_view>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 struct ApiServiceParts {
   const dialects::ServedModel& model;
@@ -33,15 +29,13 @@ struct ApiServiceParts {
   ApiKeys keys;
   dialects::ServeBounds bounds = {};
   sessions::History history = sessions::History::kTemplate;
-  // Of a run that learns from this server; null: none does. Outlives the service.
-  actors::EpisodeSessions* episodes = nullptr;
+  // The sessions of the run that learns from this server; null: none does. Outlives the service.
+  actors::environment::EpisodeSessions* episodes = nullptr;
   std::string dtype = "torch.float32";                   // as torch calls it
   std::string scheme = "http://";                        // of the server's address
   bool loopback = true;                                  // only this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
-  // Loads the weights again after a sleep that freed them (level 2); called on the engine's thread.
-  // If null, such a sleep is refused.
-  std::function<core::Result<std::shared_ptr<const model::PackedWeights>>()> reload = nullptr;
+  ReloadWeights reload = nullptr;                        // called on the engine's thread
 };
 
 class ApiService {
@@ -58,45 +52,43 @@ class ApiService {
 
  private:
   using Response = net::HttpResponse;
+  struct Route;
+  static const std::vector<Route>& routes();            // all paths
+  static const Route* route_of(std::string_view path);  // null: there is no such path
   static async::task<Response> route(ApiService* self, net::HttpRequest request);
   // Answers a request that costs something, within the limits of its key.
   static async::task<Response> work(ApiService* self,
+                                    const Route& route,
                                     net::HttpRequest request,
                                     std::optional<std::size_t> key);
   static async::task<Response> generate(ApiService* self,
+                                        dialects::Reader reader,
                                         net::HttpRequest request,
                                         dialects::GenerationEvents* events,
                                         std::uint32_t owner);
-  static async::task<Response> tokenize(ApiService* self, net::HttpRequest request);
+  static async::task<Response> convert(ApiService* self,
+                                       const Route& route,
+                                       net::HttpRequest request);
   // Answers a request of a session, or one that opens one. `key`: whose limits hold for it.
   static async::task<Response> in_session(ApiService* self,
                                           net::HttpRequest request,
                                           sessions::SessionRoutes::Place place,
                                           std::optional<std::size_t> key);
-  sessions::SessionHost& sessions();
-  // `key`: of the request.
+  // Runs what the request wants on the engine, if its key may control the server.
   static async::task<Response> control(ApiService* self,
+                                       const Route& route,
                                        net::HttpRequest request,
                                        std::optional<std::size_t> key);
-  // The place of the key of a request, in Authorization or, for Anthropic's paths, in x-api-key.
-  std::optional<std::size_t> key_of(const net::HttpRequest& request,
-                                    dialects::ErrorForm form) const;
-  // The meter of a key; null without one.
-  KeyMeter* meter_of(std::optional<std::size_t> key) const;
-  // Whose share of the engine its requests take; 0 where nobody shares it.
-  std::uint32_t owner_of(std::optional<std::size_t> key) const;
-  std::variant<nlohmann::ordered_json, dialects::ApiError> convert(const std::string& path,
-                                                                   const std::string& body) const;
-  Response models(const std::string& path) const;
-  Response server_info() const;
+  static ServerPage index_page;
+  sessions::SessionHost& sessions();
   // The error if the server has no model of this name, which may be empty.
   std::optional<dialects::ApiError> check_wanted(const std::string& name) const;
 
   const ApiServiceParts parts_;
   ServeMetrics metrics_;
   async::SteadyTimers timers_;
-  RequestPlaces places_;
-  const std::vector<std::unique_ptr<KeyMeter>> meters_;  // by key
+  ServerKeys keys_;
+  const ServerFacts facts_;
   dialects::TextThreads text_;
   sessions::SessionBook book_;
   std::optional<LearningSessions> learning_;
@@ -104,4 +96,4 @@ class ApiService {
   sessions::SessionRoutes routes_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

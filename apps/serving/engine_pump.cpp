@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 using engine::GroupNews;
 
@@ -280,4 +280,4 @@ void EnginePump::stop() {
   impl_->thread.close();
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -13,11 +13,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 // A copy of the engine's counters and state as of the last turn.
 struct PumpCounters {
@@ -69,4 +67,4 @@ class EnginePump final : public dialects::Sampler {
   std::atomic<std::uint64_t> next_{1};
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

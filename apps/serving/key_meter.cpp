@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 using dialects::ApiError;
 
@@ -111,4 +111,4 @@ std::vector<std::unique_ptr<KeyMeter>> meters_of(const ApiKeys& keys,
   return meters;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 // An allowance of `per_minute` units: a minute's worth may be used at once, and comes back evenly.
 // What is known only afterwards may be charged below zero; then one waits until it is paid back.
@@ -30,8 +30,8 @@ class MinuteBudget {
   void come_back(core::TimePoint now);
 
   const std::int64_t per_minute_;
-  std::int64_t left_;   // in parts of which a unit has as many as a minute has milliseconds
-  core::TimePoint at_;  // when left_ was right
+  std::int64_t left_;   // in 1/60,000 of a unit
+  core::TimePoint at_;  // when left_ was computed
 };
 
 // The places for requests at a time, of which a stream holds one until its end. Where there are
@@ -48,9 +48,9 @@ struct RequestPlaces {
 // What a key has used since the start of the server.
 struct KeyUse {
   std::string name;
-  std::uint64_t requests = 0, refused = 0;  // refused: for its limits
+  std::uint64_t requests = 0, refused = 0;  // refused because of its limits
   std::uint64_t prompt_tokens = 0, generation_tokens = 0;
-  std::int64_t running = 0;  // requests that have not been answered wholly
+  std::int64_t running = 0;  // requests not fully answered yet
 };
 
 class KeyMeter final : public dialects::GenerationEvents {
@@ -90,4 +90,4 @@ std::vector<std::unique_ptr<KeyMeter>> meters_of(const ApiKeys& keys,
                                                  dialects::GenerationEvents& next,
                                                  const core::Clock& clock);
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -9,12 +9,12 @@
 #include <optional>
 #include <string_view>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 class LearningSessions final : public sessions::SessionHost {
  public:
   // Both outlive the object.
-  LearningSessions(actors::EpisodeSessions& episodes, sessions::SessionBook& others)
+  LearningSessions(actors::environment::EpisodeSessions& episodes, sessions::SessionBook& others)
       : episodes_(episodes), others_(others) {}
 
   core::Result<sessions::OpenedSession> open(std::optional<std::size_t> owner,
@@ -33,8 +33,8 @@ class LearningSessions final : public sessions::SessionHost {
   }
 
  private:
-  actors::EpisodeSessions& episodes_;
+  actors::environment::EpisodeSessions& episodes_;
   sessions::SessionBook& others_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

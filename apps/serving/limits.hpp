@@ -3,6 +3,6 @@
 
 #include "runtime/core/limit.hpp"
 
-namespace troupe::app::limits {
+namespace troupe::serving::limits {
 #include "apps/serving/limits.def"
 }

@@ -1,15 +1,14 @@
 #include "apps/serving/run_follower.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "runtime/async/run_on.hpp"
 
 #include <utility>
 
-namespace troupe::app {
-
-using core::ErrorCode;
+namespace troupe::serving {
 
 RunFollower::RunFollower(EnginePump& pump,
                          std::shared_ptr<weights::WeightSubscriber> subscriber,
@@ -21,9 +20,9 @@ RunFollower::RunFollower(EnginePump& pump,
       note_(std::move(note)),
       current_(std::move(current)),
       context_(std::move(context)) {
-  context_.call_deadline = actors::limits::kNewsWait + actors::limits::kFrozenAfter;
-  weights_ = std::make_shared<actors::WeightFollower>(context_, std::move(subscriber), fetch_thread,
-                                                      [this] { hand_over(); });
+  context_.call_deadline = actors::limits::kNewsWait + actors::company::limits::kFrozenAfter;
+  weights_ = std::make_shared<actors::generator::WeightFollower>(
+      context_, std::move(subscriber), fetch_thread, [this] { hand_over(); });
 }
 
 async::task<core::Result<wire::Frame>> RunFollower::handle(wire::Frame) {
@@ -54,14 +53,12 @@ async::task<core::Result<void>> RunFollower::take_next() {
   if (!newest) {
     // Do not report these: kNotFound, the run has published nothing yet; kPeerLost, it has ended.
     core::Error error = newest.error();
-    if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPeerLost) {
+    if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPeerLost)
       error.message.clear();
-    }
     co_return core::fail(std::move(error));
   }
-  if (weights_->version() && newest->version <= *weights_->version()) {
+  if (weights_->version() && newest->version <= *weights_->version())
     co_return core::Result<void>();
-  }
   actors::UpdateWeights update;
   update.version = newest->version;
   update.source = newest->source;
@@ -90,4 +87,4 @@ void RunFollower::hand_over() {
   pump_.take_weights(weights_->intake(), weights_->kv(), std::move(told));
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 class RunFollower final : public cluster::Role {
  public:
@@ -39,7 +39,7 @@ class RunFollower final : public cluster::Role {
   const std::function<void()> current_;
   actors::RoleContext context_;
   async::Executor executor_;
-  std::shared_ptr<actors::WeightFollower> weights_;
+  std::shared_ptr<actors::generator::WeightFollower> weights_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -1,16 +1,15 @@
 #include "apps/serving/serve_metrics.hpp"
 
-#include <algorithm>
-#include <cstdio>
+#include "runtime/core/texts.hpp"
 
-namespace troupe::app {
+#include <algorithm>
+
+namespace troupe::serving {
 
 namespace {
 
 std::string number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return text;
+  return core::printed("%.10g", value);
 }
 
 // Bucket bounds 1, 2, 5, 10, ... 5e6, as vLLM has for token counts.
@@ -200,4 +199,4 @@ std::string ServeMetrics::render(const PumpCounters& pump,
   return page.text;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

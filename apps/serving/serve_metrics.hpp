@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::serving {
 
 // A Prometheus histogram: counts values by bucket. Not thread-safe.
 class Histogram {
@@ -53,4 +53,4 @@ class ServeMetrics final : public dialects::GenerationEvents {
   Histogram first_token_s_, request_s_, token_s_, prompt_sizes_, response_sizes_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -7,35 +7,31 @@
 
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::serving {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-
-std::vector<Flag> ServeOptions::flags() {
-  std::vector<Flag> list = {
-      {"--model,model", &model, "Hugging Face folder or org/name; may stand alone", true},
+std::vector<cli::Flag> ServeOptions::flags() {
+  static const std::string kToolParserHelp = std::string("how the model writes calls of tools: ") +
+                                             dialects::kToolFormat_names +
+                                             " (default: as its chat template shows)";
+  std::vector<cli::Flag> list = {
+      {"--model,model", &model, "Hugging Face folder or OWNER/NAME; may stand alone", true},
       {"--host", &host, "address to listen on"},
-      {"--port", &port, "0 takes a free one", false, 0, 65535},
+      {"--port", &port, "port to listen on; 0 takes a free one", false, 0, 65535},
       {"--api-key", &keys, "a key that lets clients in (others on this machine can see it)"},
       {"--api-key-file", &key_file, "file of keys, one a line; or TROUPE_API_KEY"},
       {"--ssl-certfile", &certificate_file,
        "certificate in PEM, with those that signed it: the server speaks HTTPS"},
-      {"--ssl-keyfile", &certificate_key_file, "its key in PEM"},
+      {"--ssl-keyfile", &certificate_key_file, "private key of --ssl-certfile in PEM"},
       {"--served-model-name", &names,
-       "name in the API (default: the folder's, or org/name); may be repeated"},
-      {"--chat-template", &chat_template, "a Jinja file instead of the model's own"},
-      {"--tool-call-parser", &tool_parser,
-       std::string("how the model writes calls of tools: ") + dialects::kToolFormat_names +
-           " (default: as its chat template shows)"},
+       "name in the API (default: the folder's, or OWNER/NAME); may be repeated"},
+      {"--chat-template", &chat_template, "a Jinja file in place of the model's template"},
+      {"--tool-call-parser", &tool_parser, kToolParserHelp},
       {"--session-history", &history,
-       "when the template writes a session's past otherwise: template (fork with that) or keep"},
+       "when the template renders a session's past differently: template (fork) or keep"},
       {"--learn", &learn,
        "with --join: the run learns from sessions of this server, by the reward that each is "
        "given"},
@@ -48,22 +44,23 @@ std::vector<Flag> ServeOptions::flags() {
       {"--kv-cache-memory-bytes", &kv_bytes, "memory for keys and values", false, 1, 1e15},
       {"--enable-prefix-caching", &prefix_cache, "find computed prompts again (the default)"},
       {"--no-enable-prefix-caching", &no_prefix_cache, "compute every prompt anew"},
-      {"--max-logprobs", &logprobs, "alternatives a request may ask for", false, 0, 1000},
-      {"--enable-return-routed-experts", &routed_experts,
+      {"--max-logprobs", &bounds.logprobs_max, "alternatives a request may ask for", false, 0,
+       1000},
+      {"--enable-return-routed-experts", &bounds.routed_experts,
        "every answer says which experts its tokens chose (a request: return_routed_experts)"},
       {"--logprobs-mode", &logprobs_mode,
        "raw_logprobs (at temperature 1), or processed_logprobs (as drawn)"},
-      {"--return-tokens-as-token-ids", &tokens_as_ids,
+      {"--return-tokens-as-token-ids", &bounds.tokens_as_ids,
        "log-probs call tokens token_id:5 (a request: return_tokens_as_token_ids)"},
       {"--skip-tokenizer-init", &no_tokenizer, "no tokenizer: prompts and answers are token ids"},
       {"--max-connections", &connections, "clients at a time; others are told 503", false, 1,
        100'000},
       {"--allow-host", &hosts, "host name by which clients call this server"},
       {"--insecure", &insecure, "listen beyond loopback without TLS"},
-      {"--dtype", &dtype, kDtypeHelp},
-      {"--device", &placement.device, kDeviceHelp},
+      {"--dtype", &dtype, cli::kDtypeHelp},
+      {"--device", &placement.device, cli::kDeviceHelp},
       {"--threads", &placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
-  for (Flag flag : join.flags()) {
+  for (cli::Flag flag : join.flags()) {
     flag.required = false;
     if (flag.name == "--join")
       flag.help = "serve the live policy of a run: HOST:PORT, or its folder";
@@ -87,11 +84,11 @@ Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
     return {};
   }
   if (!insecure) {
-    return fail(ErrorCode::kConfig,
-                "--host " + host +
-                    " can be reached from other hosts, and what is said there is not encrypted",
-                "give --ssl-certfile and --ssl-keyfile, put a TLS proxy in front of 127.0.0.1, or "
-                "accept it by --insecure");
+    return fail(
+        ErrorCode::kConfig,
+        "--host " + host + " can be reached from other hosts, and its traffic is not encrypted",
+        "give --ssl-certfile and --ssl-keyfile, put a TLS proxy in front of 127.0.0.1, or "
+        "accept it by --insecure");
   }
   std::fprintf(stderr, "warning: %s can be reached from other hosts; nothing is encrypted%s\n",
                host.c_str(), api_keys.any() ? "" : " and no API key is required");
@@ -119,9 +116,9 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
     return fail(ErrorCode::kConfig,
                 "--max-model-len " + std::to_string(context) + ": the model has positions for " +
                     std::to_string(spec.context),
-                "give at most those");
+                "give at most as many");
   }
-  if (routed_experts && spec.moe.sparse_layers(spec.layers) == 0) {
+  if (bounds.routed_experts && spec.moe.sparse_layers(spec.layers) == 0) {
     return fail(ErrorCode::kConfig,
                 "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
   }
@@ -135,9 +132,9 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
                 "give at least " + std::to_string(bytes_for(spec, fits.context)) +
                     " bytes, or a smaller --max-model-len");
   }
-  warn("max_model_len is " + std::to_string(longest) + " in place of the model's " +
-       std::to_string(fits.context) + ": " + held + "; all take " +
-       std::to_string(bytes_for(spec, fits.context)));
+  cli::warn("max_model_len is " + std::to_string(longest) + " in place of the model's " +
+            std::to_string(fits.context) + ": " + held + "; all take " +
+            std::to_string(bytes_for(spec, fits.context)));
   return {};
 }
 
@@ -151,13 +148,13 @@ std::uint64_t ServeOptions::bytes_for(const model::ModelSpec& spec, std::int64_t
 }
 
 kernels::KvDtype ServeOptions::kv_dtype() const {
-  const auto weights = panel_dtype("troupe serve", dtype, placement.device);
+  const auto weights = cli::panel_dtype("troupe serve", dtype, placement.device);
   return weights ? kernels::kv_dtype_of(*weights, placement.device == "cpu")
                  : kernels::KvDtype::kF32;
 }
 
 Result<engine::EngineSettings> ServeOptions::settings(const model::ModelSpec& spec) const {
-  TROUPE_TRY(panel_dtype("troupe serve", dtype, placement.device));
+  TROUPE_TRY(cli::panel_dtype("troupe serve", dtype, placement.device));
   auto fits = engine::settings_for(spec, kv_dtype(), limits());
   if (fits) return fits;
   return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + std::string(fits.error().what()),
@@ -230,7 +227,7 @@ std::vector<std::string> default_names(const std::string& model,
 
 }  // namespace
 
-Result<dialects::ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
+Result<dialects::ServedModel> ServeOptions::served_model(cli::EngineHost& engine_host) const {
   const model::ModelSpec& spec = engine_host.spec();
   TROUPE_TRY_ASSIGN(fits, settings(spec));
   dialects::ServedModel made{.names = names,
@@ -264,4 +261,4 @@ Result<dialects::ServedModel> ServeOptions::served_model(EngineHost& engine_host
   return made;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 struct Phase {
@@ -56,4 +56,4 @@ std::string activity_words(const actors::GroupCounts& counts) {
   return text;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

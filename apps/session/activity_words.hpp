@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // "policy: training" for the phase "train"; an unknown phase is returned as it is.
 std::string activity_words(std::string_view phase);
@@ -20,4 +20,4 @@ std::string_view awaited_phase(const actors::GroupCounts& counts);
 // "generators: sampling 3 of 8 groups; 2 wait for scores".
 std::string activity_words(const actors::GroupCounts& counts);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 
 void BusyTogether::add(const std::string& role, const std::vector<wire::Span>& spans) {
   std::vector<Stretch>* const side = role.starts_with("generator/") ? &generators_
@@ -44,4 +44,4 @@ double BusyTogether::seconds() const {
   return static_cast<double>(sum) / 1e9;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

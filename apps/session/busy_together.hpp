@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class BusyTogether {
  public:
@@ -23,4 +23,4 @@ class BusyTogether {
   std::vector<Stretch> generators_, policy_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,12 +1,11 @@
 #include "apps/session/company_plane.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
-#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "apps/session/roles/teachers.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/async/run_on.hpp"
@@ -14,24 +13,51 @@
 #include "runtime/collective/gateway_rendezvous.hpp"
 #include "runtime/config/render.hpp"
 #include "runtime/core/ids.hpp"
+#include "runtime/core/shell_word.hpp"
+#include "runtime/core/shortage.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
-using actors::Company;
-using core::ErrorCode;
-using core::Result;
+using actors::company::Company;
 
 // The company's present state. Runs on its strand.
-async::task<actors::CompanyView> look_at(std::shared_ptr<Company> company) {
+async::task<actors::company::CompanyView> look_at(std::shared_ptr<Company> company) {
   co_return company->view();
 }
-async::task<actors::CompanyView> view_of(std::shared_ptr<Company> company, async::Executor strand) {
+async::task<actors::company::CompanyView> view_of(std::shared_ptr<Company> company,
+                                                  async::Executor strand) {
   auto view = async::run_on(std::move(strand), look_at(std::move(company)));
   co_return co_await std::move(view);
+}
+
+actors::company::CompanyOptions company_options(const CompanyPlaneOptions& options) {
+  actors::company::CompanyOptions wanted;
+  wanted.run_id = options.run_id;
+  wanted.run = options.run_folder.string();
+  wanted.generation = options.generation;
+  wanted.head_wait = std::chrono::seconds(options.config.cluster.head_wait_s);
+  wanted.arithmetic = cli::processor_arithmetic();
+  wanted.build = cli::build_version();
+  wanted.roles = wanted_roles(options.config);
+  wanted.episodes = has_environment(options.config);
+  for (const actors::company::WantedRole& role : wanted.roles) {
+    auto& nodes = wanted.local_nodes;
+    if (role.bound.empty()) continue;
+    const auto known = std::ranges::find(nodes, role.bound, &actors::company::LocalNode::name);
+    if (known == nodes.end()) {
+      nodes.push_back({role.bound, {role.kind}});
+    } else if (std::ranges::count(known->kinds, role.kind) == 0) {
+      known->kinds.push_back(role.kind);
+    }
+  }
+  wanted.config = config::resolved_yaml(options.config, {});
+  wanted.settings = {{"updates", std::to_string(options.updates)}};
+  wanted.threads = options.cores.threads;
+  return wanted;
 }
 
 }  // namespace
@@ -54,7 +80,7 @@ Result<void> CompanyPlane::start() {
   nodes_ = std::make_unique<LocalNodes>(socket, options_.run_folder / "nodes",
                                         options_.config.cluster.head_wait_s > 0);
   logs_ = std::make_unique<NodeLogs>(options_.run_folder / "nodes");
-  nodes_->end_others(company_options().local_nodes);
+  nodes_->end_others(company_options(options_).local_nodes);
   TROUPE_TRY(own_io_.run(start_company()));
   StatusParts parts;
   parts.config = &options_.config;
@@ -91,72 +117,9 @@ Result<void> CompanyPlane::open_exchange() {
   return {};
 }
 
-actors::CompanyOptions CompanyPlane::company_options() const {
-  actors::CompanyOptions wanted;
-  wanted.run_id = options_.run_id;
-  wanted.run = options_.run_folder.string();
-  wanted.generation = options_.generation;
-  wanted.head_wait = std::chrono::seconds(options_.config.cluster.head_wait_s);
-  wanted.arithmetic = processor_arithmetic();
-  wanted.build = build_version();
-  wanted.roles = wanted_roles(options_.config);
-  wanted.episodes = has_environment(options_.config);
-  for (const actors::WantedRole& role : wanted.roles) {
-    auto& nodes = wanted.local_nodes;
-    if (role.bound.empty()) continue;
-    const auto known = std::ranges::find(nodes, role.bound, &actors::LocalNode::name);
-    if (known == nodes.end()) {
-      nodes.push_back({role.bound, {role.kind}});
-    } else if (std::ranges::count(known->kinds, role.kind) == 0) {
-      known->kinds.push_back(role.kind);
-    }
-  }
-  wanted.config = config::resolved_yaml(options_.config, {});
-  wanted.settings = {{"updates", std::to_string(options_.updates)}};
-  wanted.threads = options_.cores.threads;
-  return wanted;
-}
-
-actors::CompanyHooks CompanyPlane::company_hooks() {
-  actors::CompanyHooks hooks;
-  hooks.role_up = [this](const std::string& role) { role_up(role); };
-  hooks.role_lost = [this](const std::string& role, const core::Error& cause) {
-    role_lost(role, cause);
-  };
-  hooks.note = options_.note;
-  hooks.hopeless = [this](const core::Error& error) { give_up(error); };
-  hooks.fence = [this](const std::string& name, const core::Error& cause) {
-    exchange_->forget(name, cause);
-  };
-  hooks.traffic = [this](const std::string& node) {
-    return gateway_->heard(admission_.pass_of(node));
-  };
-  hooks.contents = [this] { return settings_of_contents(); };
-  hooks.status = [this] { return status_->json(company_->view()); };
-  hooks.attach = [this](actors::AttachReward it) { return status_->ask_controller(std::move(it)); };
-  hooks.reweight = [this](actors::ReweightReward it) {
-    return status_->ask_controller(std::move(it));
-  };
-  hooks.detach = [this](actors::DetachReward it) { return status_->ask_controller(std::move(it)); };
-  hooks.log = [this](actors::PutLog lines, std::uint32_t pid) {
-    logs_->put(std::move(lines), pid, timers_.now());
-  };
-  hooks.last_lines = [this](const std::string& node) { return logs_->last_lines(node); };
-  hooks.regroup = [this](const std::string& why) {
-    regroup_ = why;
-    if (session_ != nullptr) tell_regroup();
-  };
-  hooks.rank_listens = [this](const actors::PlacedRole& rank, const std::string& socket) {
-    open_way(rank, socket);
-  };
-  hooks.drain = [this](actors::DrainGenerator it) {
-    return status_->ask_controller(std::move(it));
-  };
-  return hooks;
-}
-
 // Lets ranks of other hosts come through the gateway to one of this host.
-void CompanyPlane::open_way(const actors::PlacedRole& rank, const std::string& socket) {
+void CompanyPlane::rank_listens(const actors::company::PlacedRole& rank,
+                                const std::string& socket) {
   std::string& service = ways_[rank.name];  // the last start's
   if (!service.empty()) gateway_->drop_service(service);
   service = collective::service_of_rank(rank.kind, rank.epoch, static_cast<int>(rank.rank));
@@ -164,12 +127,12 @@ void CompanyPlane::open_way(const actors::PlacedRole& rank, const std::string& s
 }
 
 // The hashes that a node on another host compares with its own files before it starts a role.
-async::task<actors::CompanyHooks::Settings> CompanyPlane::settings_of_contents() {
-  if (!options_.contents) co_return actors::CompanyHooks::Settings();
+async::task<actors::company::CompanyPort::Settings> CompanyPlane::contents() {
+  if (!options_.contents) co_return Settings();
   auto job = [this] { return options_.contents(); };
   auto hashes = co_await hashing_.run(std::move(job));
   if (!hashes) options_.note("nodes cannot compare their files: " + hashes.error().message);
-  co_return hashes ? settings_of(*hashes) : actors::CompanyHooks::Settings();
+  co_return hashes ? settings_of(*hashes) : Settings();
 }
 
 async::task<Result<void>> CompanyPlane::start_company() {
@@ -177,12 +140,12 @@ async::task<Result<void>> CompanyPlane::start_company() {
       {"company/0", core::RunId{0}, core::first_epoch(options_.generation) + 1}, strand_);
   cluster::RoleHost::Hooks hooks;
   hooks.failed = [this](const cluster::PeerName& who, const core::Error& error) {
-    give_up(error.within(who));
+    news_.give_up(error.within(who));
   };
   cluster::RoleRecipe recipe;
   recipe.factory = actors::factory_of<Company>([this](actors::RoleContext context) {
-    company_ = std::make_shared<Company>(std::move(context), company_options(), admission_, *nodes_,
-                                         company_hooks());
+    company_ = std::make_shared<Company>(std::move(context), company_options(options_), admission_,
+                                         *nodes_, *this);
     return company_;
   });
   TROUPE_CO_TRY_SET(company_host_, co_await cluster::host_role(std::move(place), std::move(recipe),
@@ -190,93 +153,82 @@ async::task<Result<void>> CompanyPlane::start_company() {
   co_return Result<void>();
 }
 
-void CompanyPlane::give_up(const core::Error& error) {
-  hopeless_ = error;
-  if (session_ != nullptr) session_->end(error);
-}
-
 // When policy or critic comes up, introduces the two to each other, so that their messages need not
 // pass through this process.
 void CompanyPlane::role_up(const std::string& role) {
   status_->role_up(role);
-  if (role == actors::kPolicyRole || role == actors::kCriticRole)
-    exchange_->introduce(actors::kPolicyRole, actors::kCriticRole);
-  if (session_ == nullptr) return;
-  session_->tell([role, epoch = company_->epoch_of(role)](actors::Conductor& conductor) {
-    conductor.peer_up(role, epoch);
-  });
+  if (role == actors::controller::kPolicyRole || role == actors::controller::kCriticRole)
+    exchange_->introduce(actors::controller::kPolicyRole, actors::controller::kCriticRole);
+  news_.role_up(role, company_->epoch_of(role));
 }
 
 void CompanyPlane::role_lost(const std::string& role, const core::Error& cause) {
   status_->role_lost(role);
-  if (session_ == nullptr) return;
-  session_->tell([role, cause](actors::Conductor& conductor) { conductor.peer_lost(role, cause); });
+  news_.role_lost(role, cause);
 }
 
 async::task<Result<void>> CompanyPlane::await_roles() {
-  std::vector<std::string> kinds = {"policy"};
-  const auto rewards = reward_parts(options_.config);
-  const bool asks = std::any_of(rewards.begin(), rewards.end(), [](const RewardPart& part) {
-    return part.kind != RewardPart::Kind::kFeedback;
-  });
-  if (asks) kinds.push_back("reward");
-  if (has_environment(options_.config) && !options_.config.env.attached)
-    kinds.push_back("environment");
-  if (has_critic(options_.config)) kinds.push_back("critic");
-  if (has_reference(options_.config)) kinds.push_back("reference");
-  if (options_.config.method == config::kPpo && has_teacher(options_.config))
-    kinds.push_back("teacher");
+  const std::vector<std::string> kinds = needed_kinds(options_.config);
   company_->begin_run();
   if (options_.config.env.attached) {
     options_.note("episodes wait for environments: `troupe attach environment --join " +
-                  options_.run_folder.string() + " ...`, or `troupe serve --learn --join ...`");
+                  core::shell_word(options_.run_folder.string()) +
+                  " ...`, or `troupe serve --learn --join ...`");
   }
-  const auto deadline = async::Deadline::after(timers_, actors::limits::kSpawnDeadline);
+  const auto deadline = async::Deadline::after(timers_, actors::company::limits::kSpawnDeadline);
   for (;;) {
-    const auto look = async::Deadline::after(timers_, actors::limits::kLookEvery);
+    const auto look = async::Deadline::after(timers_, actors::controller::limits::kLookEvery);
     auto up = co_await company_->await_up(kinds, look);
-    if (hopeless_) {
-      const bool stays_away = hopeless_->code == ErrorCode::kPeerLost;
-      co_return core::fail(stays_away ? ErrorCode::kDeadline : hopeless_->code, hopeless_->message);
+    if (auto why = news_.hopeless()) {
+      if (why->code == ErrorCode::kPeerLost) why->code = ErrorCode::kDeadline;  // they stay away
+      co_return core::fail(*why);
     }
     if (up) {
-      arithmetic_ = company_->classes().of(actors::kPolicyRole);
+      arithmetic_ = company_->classes().of(actors::controller::kPolicyRole);
       company_->end_leftovers();
       co_return up;
     }
     if (up.error().code != ErrorCode::kDeadline ||
         deadline.remaining(timers_) <= core::Duration::zero())
       co_return up;
-    if (stop_requested()) {
+    if (cli::stop_requested()) {
       co_return core::fail(ErrorCode::kInterrupted, "stopped as asked", up.error().message);
     }
   }
+}
+
+std::optional<core::Error> CompanyPlane::shortage() {
+  return own_io_.run(async::run_on(strand_, shortage_here()));
+}
+
+async::task<std::optional<core::Error>> CompanyPlane::shortage_here() {
+  for (const char* role : {actors::controller::kPolicyRole, actors::controller::kCriticRole}) {
+    const actors::company::PlacedRole* const placed = company_->placement().find(role);
+    if (placed == nullptr || placed->last_code != ErrorCode::kResources) continue;
+    const core::Error error{ErrorCode::kResources, placed->last_cause};
+    co_return error.advising(core::kSmallerRoles);
+  }
+  co_return std::nullopt;
 }
 
 void CompanyPlane::attach(RunSession& session) {
   async::post(strand_, [this, &session] { attach_here(session); });
 }
 
-void CompanyPlane::tell_regroup() {
-  session_->tell([why = regroup_](actors::Conductor& conductor) { conductor.regroup(why); });
-}
-
 void CompanyPlane::attach_here(RunSession& session) {
-  session_ = &session;
-  if (hopeless_) return session.end(*hopeless_);
-  tell_regroup();
+  if (!news_.attach(session)) return;
   for (const auto& [name, placed] : company_->placement().roles()) {
     const bool stays = !company_->placement().is_drained(placed.node);
     const bool takes_work = placed.kind == "generator" || placed.kind == "environment" ||
                             placed.kind == actors::kAttachedEnvironment;
-    if (takes_work && placed.state == actors::RoleState::kUp && stays) role_up(name);
+    if (takes_work && placed.state == actors::company::RoleState::kUp && stays) role_up(name);
   }
   for (const auto& [role, node] : company_->view().brought)
     role_up(role);
 }
 
 async::task<void> CompanyPlane::end_session() {
-  session_ = nullptr;
+  news_.detach();
   co_await company_->end_run();
 }
 
@@ -316,7 +268,7 @@ Result<void> CompanyPlane::start_roles() {
   return started;
 }
 
-void CompanyPlane::prepare(actors::Controller& controller) {
+void CompanyPlane::prepare(actors::controller::Controller& controller) {
   controller.when_sick(
       [this](const std::string& role, std::uint64_t epoch, const core::Error& why) {
         async::post(strand_, [this, role, epoch, why] { company_->restart(role, epoch, why); });
@@ -347,4 +299,4 @@ std::string CompanyPlane::status_text() const {
   return port == 0 ? "" : "; http://127.0.0.1:" + std::to_string(port) + "/metrics";
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

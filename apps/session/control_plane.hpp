@@ -10,9 +10,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class RunSession;
 
@@ -31,13 +32,16 @@ class ControlPlane {
   virtual std::string arithmetic() const = 0;
   // Sets up the controller of a new session before it starts. Called on the controller's strand;
   // not for supervised training, whose controller needs nothing of the plane.
-  virtual void prepare(actors::Controller& controller) = 0;
+  virtual void prepare(actors::controller::Controller& controller) = 0;
   // From now on tells `session` which roles come and go, and of an error that must end it.
   virtual void attach(RunSession& session) = 0;
+  // What the system was short of when policy or critic were last lost; nothing when another cause
+  // is known, or none.
+  virtual std::optional<core::Error> shortage() { return std::nullopt; }
   // Writes the session's status report to the run folder. Call while the roles still run.
   virtual void write_report() = 0;
   // Detaches the session and stops its roles. `over`: no other session follows.
   virtual void stop_roles(bool over) = 0;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

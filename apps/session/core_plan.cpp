@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 
 namespace {
 
-// Of this host.
+// The ranks of a kind on this host.
 std::uint32_t ranks_of(const config::TrainConfig& config, const std::string& kind) {
   const std::int64_t ranks = kind == "policy" ? config.actor.ranks : config.critic.ranks;
   const std::int64_t here = config.cluster.local_ranks;
@@ -80,7 +80,7 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   if (!learners) learning = 0;
   if (!others) learning = left;
   const std::uint32_t rest = left > learning ? left - learning : 1;
-  const bool beside = critic_learns && !gpu("policy");  // the critic learns beside the policy
+  const bool beside = critic_learns && !gpu("policy");  // the critic learns alongside the policy
   const std::uint32_t of_critic = std::max(1u, beside ? learning / 2 : learning);
   const std::uint32_t of_policy = beside && left > 2 ? learning - of_critic : learning;
   plan.threads = {{"policy", std::max(1u, of_policy)},
@@ -115,4 +115,4 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   return plan;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct CorePlan {
   std::map<std::string, std::uint32_t> threads;  // by kind of role
@@ -19,4 +19,4 @@ struct CorePlan {
 // `cores`: how many this process may use; train.threads above 0 replaces it.
 CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

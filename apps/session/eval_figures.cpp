@@ -12,10 +12,9 @@
 #include <set>
 #include <span>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
-using core::Result;
 using Problems = std::vector<const EvalProblem*>;
 
 // Scores and lengths of all samples of problems.
@@ -121,7 +120,7 @@ Result<void> add_metrics(const std::vector<EvalProblem>& problems,
                          double pass_score,
                          const std::string& prefix,
                          Prefixes& prefixes,
-                         actors::Metrics& metrics) {
+                         actors::controller::Metrics& metrics) {
   std::int64_t fewest = std::ssize(problems.front().scores);
   for (const EvalProblem& problem : problems)
     fewest = std::min(fewest, std::ssize(problem.scores));
@@ -169,9 +168,9 @@ Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& proble
   return sets;
 }
 
-Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
-                                           double pass_score) {
-  actors::Metrics metrics;
+Result<actors::controller::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
+                                                       double pass_score) {
+  actors::controller::Metrics metrics;
   std::vector<std::string> names;  // in the order of the sets
   std::map<std::string, std::vector<EvalProblem>> of_set;
   for (const EvalProblem& problem : problems) {
@@ -235,4 +234,4 @@ Result<std::map<std::string, ProblemMeans>> read_problem_means(const std::filesy
   return means;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

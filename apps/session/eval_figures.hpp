@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // One held-out problem; each vector has one entry per sample.
 struct EvalProblem {
@@ -54,8 +54,8 @@ core::Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& 
 // eval/pass@1, eval/pass@n, eval/maj@n, eval/reward and the like of eval.dataset, and
 // eval/SOURCE/... of each data source; of a named set eval/SET/... and eval/SET/SOURCE/...; n is
 // the fewest samples of a problem of the set.
-core::Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
-                                                 double pass_score);
+core::Result<actors::controller::Metrics> evaluation_metrics(
+    const std::vector<EvalProblem>& problems, double pass_score);
 
 // What extracts the answers of a set's problems, as answer_of does.
 struct AnswerRule {
@@ -87,4 +87,4 @@ double mean_of(const Values& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

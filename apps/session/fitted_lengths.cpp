@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 core::Result<void> fit_lengths(config::Builder& builder) {
   constexpr const char* kPrompt = "data.prompt_max_len";
@@ -20,4 +20,4 @@ core::Result<void> fit_lengths(config::Builder& builder) {
   return builder.set({kPrompt, {std::to_string(room)}, false, "the model's context"});
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

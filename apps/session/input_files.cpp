@@ -1,12 +1,14 @@
 #include "apps/session/input_files.hpp"
 
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/supervised_inputs.hpp"
 #include "runtime/config/eval_sets.hpp"
-#include "runtime/config/reward_list.hpp"
 #include "runtime/config/method.hpp"
+#include "runtime/config/reward_list.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/data/foreign_file.hpp"
+#include "runtime/data/row_figures.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
@@ -14,12 +16,57 @@
 
 #include <filesystem>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
+
+// --- what `troupe data check` warns of -----------------------------------------------------------
+
+using Lines = std::vector<std::string>;
+
+void warn(const std::string& key, const data::RowFigures& figures, Lines& lines) {
+  for (const std::string& warning : figures.warnings())
+    lines.push_back(key + ": warning: " + warning);
+}
+
+void warn_shared(const data::RowFigures& train, const data::RowFigures& held_out, Lines& lines) {
+  const std::string warning = train.warning_of_shared(held_out);
+  if (!warning.empty()) lines.push_back("eval.dataset: warning: " + warning);
+}
+
+void warn_of_rows(const config::TrainConfig& config, const SupervisedInputs& inputs, Lines& lines) {
+  const auto figures = [&](const data::SupervisedDataset& rows) {
+    data::RowFigures out(supervised_method(config).rows, 0);
+    for (std::uint64_t i = 0; i < rows.size(); ++i)
+      out.add(rows.row(i));
+    return out;
+  };
+  const data::RowFigures train = figures(*inputs.train);
+  warn("data.dataset", train, lines);
+  if (inputs.evaluation) warn_shared(train, figures(*inputs.evaluation), lines);
+}
+
+Result<void> warn_of_prompts(const config::TrainConfig& config, RunInputs& inputs, Lines& lines) {
+  if (!config.data.probs.empty()) return {};  // a pass does not give each prompt once
+  const auto figures = [](actors::data::DatasetPrompts& prompts) -> Result<data::RowFigures> {
+    data::RowFigures out(std::nullopt, 0);
+    for (std::uint64_t i = 0; i < prompts.size(); ++i) {
+      TROUPE_TRY_ASSIGN(prompt, prompts.at(i));
+      data::SupervisedRow row;
+      row.prompt = prompt.tokens;
+      out.add(row);
+    }
+    return out;
+  };
+  TROUPE_TRY_ASSIGN(train, figures(*inputs.prompts));
+  warn("data.prompt_dataset", train, lines);
+  for (const HeldOutInputs& set : inputs.evaluation) {
+    TROUPE_TRY_ASSIGN(held_out, figures(*set.prompts));
+    warn_shared(train, held_out, lines);
+  }
+  return {};
+}
 
 class Look {
  public:
@@ -77,9 +124,11 @@ class Look {
     return false;
   }
 
-  // `names`: separated by commas, "a.jsonl,b.csv".
+  // `names`: as data/table_list.hpp has them.
   void files(const std::string& key, const std::string& names) {
-    for (const std::string& name : data::split_files(names)) {
+    const auto all = data::files_of_sets(names);
+    if (!all) return wrong_.add(all.error().within(key));
+    for (const std::string& name : *all) {
       const auto readable = data::check_rows_file(name, key);
       if (!readable) wrong_.add(readable.error().within(key));
     }
@@ -99,7 +148,7 @@ class Look {
     for (const config::TrainConfig& one : with_rewards()) {
       const std::string& python = one.reward.python;
       if (!python.empty() && is_there("reward.python", python))
-        seen_.push_back("reward.python: " + python + " was loaded and not called");
+        seen_.push_back("reward.python: " + python + " is there; it was not loaded");
       for (const std::string& url : one.reward.http)
         seen_.push_back("reward.http: " + url + " was not asked");
       for (const std::string& url : one.reward.judge)
@@ -130,6 +179,7 @@ class Look {
     if (ppo()) {
       TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, false));
       rows_seen("data.prompt_dataset", inputs.prompts->size());
+      TROUPE_TRY(warn_of_prompts(config_, inputs, seen_));
       for (const HeldOutInputs& set : inputs.evaluation) {
         rows_seen(set.name.empty() ? "eval.dataset" : "eval.sets: " + set.name,
                   set.prompts->size());
@@ -140,10 +190,16 @@ class Look {
     } else {
       TROUPE_TRY_ASSIGN(inputs, load_supervised(config_));
       rows_seen("data.dataset", inputs.train->size());
+      if (const auto dropped = inputs.train->dropped(); dropped > 0) {
+        seen_.back() += "; " + std::to_string(dropped) + " others are longer than data.max_len " +
+                        std::to_string(config_.data.max_len) + " and are left out";
+      }
       if (inputs.evaluation) rows_seen("eval.dataset", inputs.evaluation->size());
+      warn_of_rows(config_, inputs, seen_);
     }
     return {};
   }
+
   void rows_seen(const std::string& key, std::uint64_t rows) {
     seen_.push_back(key + ": " + std::to_string(rows) + " rows");
   }
@@ -159,4 +215,4 @@ Result<std::vector<std::string>> look_at_input_files(const config::TrainConfig& 
   return Look(config).all();
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

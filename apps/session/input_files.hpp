@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // Returns one line for each thing that was checked or skipped. The error lists all bad models and
 // missing files, each with its key; if there are none, it is the first error of reading the rows.
 // kNotFound for a missing file, kData for a malformed one.
 core::Result<std::vector<std::string>> look_at_input_files(const config::TrainConfig& config);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,13 +1,13 @@
 #include "apps/session/kept_keys.hpp"
 
 #include "runtime/config/read.hpp"
-#include "runtime/learn/saved_lanes.hpp"
+#include "runtime/learn/state/state_counts.hpp"
 #include "runtime/store/append_file.hpp"
 
 #include <filesystem>
 #include <optional>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,8 +49,8 @@ core::Result<void> keep_lanes(config::Builder& builder,
   };
   if (run) return set(run->config.train.lanes, run->where);
   if (checkpoint.empty()) return {};
-  const auto lanes = learn::saved_lanes(checkpoint / "policy");
-  return lanes ? set(*lanes, checkpoint / "policy") : core::Result<void>();
+  const auto counts = learn::read_counts(checkpoint / "policy");
+  return counts ? set(counts->lanes, checkpoint / "policy") : core::Result<void>();
 }
 
 core::Result<void> keep_older(config::Builder& builder, const Found& run) {
@@ -62,19 +62,43 @@ core::Result<void> keep_older(config::Builder& builder, const Found& run) {
   return {};
 }
 
+// The checkpoint that `resume` names; empty: it says "auto".
+fs::path checkpoint_of(const config::TrainConfig& given) {
+  return given.resume == "auto" ? fs::path() : fs::path(given.resume);
+}
+
+bool goes_on(const config::TrainConfig& given) {
+  return !given.run.path.empty() && given.resume != "off";
+}
+
+// The run in the folder that is given, if it has begun.
+std::optional<Found> own_run(const config::TrainConfig& given) {
+  return has_results(given.run.path) ? config_of_run(given.run.path) : std::nullopt;
+}
+
+// A branch goes on from the checkpoint of another run: RUN/ckpt/step_000010.
+std::optional<Found> branched_run(const config::TrainConfig& given) {
+  const fs::path checkpoint = checkpoint_of(given);
+  if (checkpoint.empty()) return std::nullopt;
+  return config_of_run(fs::absolute(checkpoint).parent_path().parent_path());
+}
+
 }  // namespace
 
 core::Result<void> keep_of_run(config::Builder& builder) {
   const config::TrainConfig given = builder.current();
-  if (given.run.path.empty() || given.resume == "off") return {};
-  std::optional<Found> run;
-  if (has_results(given.run.path)) run = config_of_run(given.run.path);
-  const fs::path checkpoint = given.resume == "auto" ? fs::path() : fs::path(given.resume);
-  TROUPE_TRY(keep_lanes(builder, run, checkpoint));
-  // A branch goes on from the checkpoint of another run: RUN/ckpt/step_000010.
-  if (!run && !checkpoint.empty())
-    run = config_of_run(fs::absolute(checkpoint).parent_path().parent_path());
+  if (!goes_on(given)) return {};
+  const auto own = own_run(given);
+  TROUPE_TRY(keep_lanes(builder, own, checkpoint_of(given)));
+  const auto run = own ? own : branched_run(given);
   return run ? keep_older(builder, *run) : core::Result<void>();
 }
 
-}  // namespace troupe::app
+std::optional<config::TrainConfig> run_before(const config::TrainConfig& given) {
+  if (!goes_on(given)) return std::nullopt;
+  auto run = own_run(given);
+  if (!run) run = branched_run(given);
+  return run ? std::optional(std::move(run->config)) : std::nullopt;
+}
+
+}  // namespace troupe::session

@@ -5,10 +5,16 @@
 
 #include "runtime/config/builder.hpp"
 
-namespace troupe::app {
+#include <optional>
+
+namespace troupe::session {
 
 // Sets those keys, where they were not given, to what the run or checkpoint has that the
 // configuration goes on from; does nothing when there is none, or it cannot be read.
 core::Result<void> keep_of_run(config::Builder& builder);
 
-}  // namespace troupe::app
+// The configuration of the run that `given` goes on from: of its folder, or of the folder of the
+// checkpoint in `resume`. Nothing when there is none, or it cannot be read.
+std::optional<config::TrainConfig> run_before(const config::TrainConfig& given);
+
+}  // namespace troupe::session

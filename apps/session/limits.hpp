@@ -3,7 +3,7 @@
 
 #include "runtime/core/limit.hpp"
 
-namespace troupe::app::limits {
+namespace troupe::session::limits {
 using namespace std::chrono_literals;
 #include "apps/session/limits.def"
-}  // namespace troupe::app::limits
+}  // namespace troupe::session::limits

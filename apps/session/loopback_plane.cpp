@@ -2,17 +2,14 @@
 
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/weights/local_channel.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-using core::Result;
 
 constexpr core::RunId kRun{1};  // any number will do: no other run is on this network
 
@@ -20,7 +17,7 @@ constexpr core::RunId kRun{1};  // any number will do: no other run is on this n
 // one thread.
 OneProcess shared_by_roles(const config::TrainConfig& config,
                            std::unique_ptr<model::ParamStore> params,
-                           std::unique_ptr<actors::RewardCalls> reward) {
+                           std::unique_ptr<actors::reward::RewardCalls> reward) {
   OneProcess shared;
   shared.config = config;
   shared.params = std::move(params);
@@ -46,7 +43,7 @@ OneProcess shared_by_roles(const config::TrainConfig& config,
 LoopbackPlane::LoopbackPlane(config::TrainConfig config,
                              std::uint64_t updates,
                              std::unique_ptr<model::ParamStore> params,
-                             std::unique_ptr<actors::RewardCalls> reward)
+                             std::unique_ptr<actors::reward::RewardCalls> reward)
     : config_(std::move(config)),
       updates_(updates),
       loader_(shared_by_roles(config_, std::move(params), std::move(reward))),
@@ -64,7 +61,7 @@ Result<void> LoopbackPlane::start_roles() {
 }
 
 async::task<Result<void>> LoopbackPlane::start() {
-  for (const actors::WantedRole& role : wanted_roles(config_)) {
+  for (const actors::company::WantedRole& role : wanted_roles(config_)) {
     actors::Spawn spawn;
     spawn.kind = role.kind;
     spawn.name = role.name;
@@ -77,7 +74,7 @@ async::task<Result<void>> LoopbackPlane::start() {
     }
     cluster::RoleHost::Hooks hooks;
     hooks.failed = [this](const std::string& who, const core::Error& error) {
-      failed(error.within(who));
+      news_.give_up(error.within(who));
     };
     auto place = join(role.name);
     TROUPE_CO_TRY_ASSIGN(
@@ -87,29 +84,16 @@ async::task<Result<void>> LoopbackPlane::start() {
   co_return Result<void>();
 }
 
-void LoopbackPlane::failed(const core::Error& error) {
-  const std::lock_guard lock(mutex_);
-  if (session_ != nullptr) return session_->end(error);
-  if (!early_) early_ = error;
-}
-
 void LoopbackPlane::attach(RunSession& session) {
-  const std::lock_guard lock(mutex_);
-  session_ = &session;
-  if (early_) return session.end(*early_);
+  if (!news_.attach(session)) return;
   for (const auto& host : hosts_) {
     const std::string& role = host->name();
-    if (!role.starts_with("generator/") && !role.starts_with("environment/")) continue;
-    session.tell(
-        [name = host->name()](actors::Conductor& conductor) { conductor.peer_up(name, 1); });
+    if (role.starts_with("generator/") || role.starts_with("environment/")) news_.role_up(role, 1);
   }
 }
 
 void LoopbackPlane::stop_roles(bool) {
-  {
-    const std::lock_guard lock(mutex_);
-    session_ = nullptr;
-  }
+  news_.detach();
   io_.run(stop());
 }
 
@@ -120,4 +104,4 @@ async::task<void> LoopbackPlane::stop() {
   }
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -8,17 +8,16 @@
 #include "actors/company/arithmetic_classes.hpp"
 #include "apps/session/control_plane.hpp"
 #include "apps/session/roles/role_loader.hpp"
+#include "apps/session/session_news.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/cluster/role_host.hpp"
 #include "runtime/config/train_config.hpp"
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class LoopbackPlane final : public ControlPlane {
  public:
@@ -27,14 +26,14 @@ class LoopbackPlane final : public ControlPlane {
   LoopbackPlane(config::TrainConfig config,
                 std::uint64_t updates,
                 std::unique_ptr<model::ParamStore> params,
-                std::unique_ptr<actors::RewardCalls> reward);
+                std::unique_ptr<actors::reward::RewardCalls> reward);
   ~LoopbackPlane() override;
 
   async::IoThreads& io() override { return io_; }
   core::Result<std::shared_ptr<cluster::Endpoint>> join(const std::string& name) override;
   core::Result<void> start_roles() override;
-  std::string arithmetic() const override { return classes_.of(actors::kPolicyRole); }
-  void prepare(actors::Controller&) override {}
+  std::string arithmetic() const override { return classes_.of(actors::controller::kPolicyRole); }
+  void prepare(actors::controller::Controller&) override {}
   void attach(RunSession& session) override;
   void write_report() override {}
   void stop_roles(bool over) override;
@@ -42,7 +41,6 @@ class LoopbackPlane final : public ControlPlane {
  private:
   async::task<core::Result<void>> start();
   async::task<void> stop();
-  void failed(const core::Error& error);
 
   const config::TrainConfig config_;
   const std::uint64_t updates_;
@@ -51,10 +49,8 @@ class LoopbackPlane final : public ControlPlane {
   async::IoThreads io_;
   cluster::LoopbackNetwork network_;
   std::vector<std::unique_ptr<cluster::RoleHost>> hosts_;
-  actors::ArithmeticClasses classes_;
-  std::mutex mutex_;  // protects the two below
-  RunSession* session_ = nullptr;
-  std::optional<core::Error> early_;  // a role's failure before `attach`
+  actors::company::ArithmeticClasses classes_;
+  SessionNews news_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -7,7 +7,6 @@
 #include "actors/data/group_log.hpp"
 #include "actors/data/held_out_prompts.hpp"
 #include "apps/session/eval_figures.hpp"
-#include "apps/session/limits.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_files.hpp"
 #include "apps/session/run_inputs.hpp"
@@ -15,34 +14,31 @@
 #include "apps/session/run_summary.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-using core::Result;
 
 // What the data role is made from.
 struct DataParts {
-  actors::DataRoleOptions options;
-  std::unique_ptr<actors::PromptSource> prompts,
+  actors::data::DataRoleOptions options;
+  std::unique_ptr<actors::data::PromptSource> prompts,
       evaluation;  // the second null without an evaluation
-  std::unique_ptr<actors::GroupSink> sink;
+  std::unique_ptr<actors::data::GroupSink> sink;
 };
 
 cluster::RoleHost::Factory data_role(DataParts parts) {
-  return actors::factory_of<actors::DataRole>(
+  return actors::factory_of<actors::data::DataRole>(
       [parts = std::move(parts)](actors::RoleContext context) mutable {
-        return std::make_shared<actors::DataRole>(
+        return std::make_shared<actors::data::DataRole>(
             std::move(context), std::move(parts.options), std::move(parts.prompts),
             std::move(parts.evaluation), std::move(parts.sink));
       });
 }
 
 // Attached rewards come through the gateway, which a run in one process does not have.
-Result<void> check_none_attached(const actors::RunPlan& plan) {
-  const actors::RewardBoard board(plan.rewards, plan.earlier_sets, plan.reward_formula);
+Result<void> check_none_attached(const actors::controller::RunPlan& plan) {
+  const actors::controller::RewardBoard board(plan.rewards, plan.earlier_sets, plan.reward_formula);
   if (board.absent().empty()) return {};
   return core::fail(core::ErrorCode::kConfig,
                     "reward " + *board.absent().begin() +
@@ -65,16 +61,16 @@ class PpoRun final : public RunLife {
       return say_finished(config_, *start.checkpoint, updates, "updates");
     }
     SessionParts parts;
-    std::vector<actors::RunPlan::HeldOut> held_out;
+    std::vector<actors::controller::RunPlan::HeldOut> held_out;
     for (const HeldOutInputs& set : inputs.evaluation)
       held_out.push_back({set.name, static_cast<std::uint32_t>(set.prompts->size())});
-    actors::RunPlan plan = run_plan(config_, updates, std::move(held_out));
+    actors::controller::RunPlan plan = run_plan(config_, updates, std::move(held_out));
     resume(start, parts, plan);
     if (start.checkpoint)
       plan.evaluations_owed = 2 - evaluations_in(start.folder.metrics_file(), done_);
-    TROUPE_TRY_ASSIGN(logged, actors::read_log(start.folder.experience(), plan.first_update));
+    TROUPE_TRY_ASSIGN(logged, actors::data::read_log(start.folder.experience(), plan.first_update));
     plan.logged_until = logged.end();
-    plan.earlier_starts = actors::earlier_starts(logged, plan.staleness_max);
+    plan.earlier_starts = actors::data::earlier_starts(logged, plan.staleness_max);
     if (!begun_) TROUPE_TRY(restore_rewards(start.checkpoint, logged.sets));
     for (const auto& [number, set] : reward_sets_)
       plan.earlier_sets.push_back(set);
@@ -93,10 +89,10 @@ class PpoRun final : public RunLife {
     data.options.log.kept = start.folder.kept();
     data.options.log.here = [&start] { return start.folder.check_here().has_value(); };
     if (!inputs.evaluation.empty()) {
-      std::vector<actors::PromptsOfSet> sets;
+      std::vector<actors::data::PromptsOfSet> sets;
       for (HeldOutInputs& set : inputs.evaluation)
         sets.push_back({set.name, std::move(set.prompts)});
-      data.evaluation = std::make_unique<actors::HeldOutPrompts>(std::move(sets));
+      data.evaluation = std::make_unique<actors::data::HeldOutPrompts>(std::move(sets));
       data.options.held_out = held_out_rewards(config_, plan.evaluation_sets);
       TROUPE_TRY_SET(data.options.evaluation_settings,
                      evaluation_settings(config_, *data.evaluation));
@@ -104,52 +100,48 @@ class PpoRun final : public RunLife {
     tell_of_groups(data.options, *reporter);
     parts.data = data_role(std::move(data));
     parts.conductor = [this, plan, told = reporter.get()](const cluster::RoleServices& services) {
-      auto controller =
-          std::make_shared<actors::Controller>(actors::context_of(services), plan, *told);
+      auto controller = std::make_shared<actors::controller::Controller>(
+          actors::context_of(services), plan, *told);
       plane_->prepare(*controller);
       return hosted(std::move(controller), services);
     };
     auto ended = conduct(std::move(parts), {std::move(inputs.params), std::move(inputs.reward)},
                          updates, start, *reporter);
-    if (!ended) ended = go_back(start, ended.error(), reporter->done());
+    if (!ended) {
+      ended = go_back(ended.error(), start, *reporter,
+                      [this, &start](std::uint64_t to) { return pass_over(start.folder, to); });
+    }
     const bool over = settle(ended, *reporter);
     reward_sets_.merge(reporter->reward_sets());
     if (!over) return ended;
     const auto phases = reporter->phases();
     const std::uint64_t done = reporter->done();
-    reporter.reset();  // ends the live block before the table
+    reporter.reset();  // ends the live line before the table
     print_summary(config_, start.folder, done, load_s_, phases);
     return ended;
   }
 
-  // train.on_divergence back: the next session begins with the last good checkpoint, without what
-  // was sampled since, and with the prompts after those of that: from the same ones the same would
-  // come. An error of another kind, and one time too many, is the run's.
-  Result<void> go_back(const store::RunStart& start, const core::Error& error, std::uint64_t done) {
-    const bool back = config_.train.on_divergence == config::OnDivergence::kBack;
-    if (error.code != core::ErrorCode::kNumeric || !back) return core::fail(error);
-    divergences_ = done > diverged_at_ ? 1 : divergences_ + 1;
-    diverged_at_ = std::max(diverged_at_, done);
-    if (divergences_ > limits::kDivergences_max) {
-      return core::fail(error.within("it diverged " + std::to_string(divergences_) +
-                                     " times before update " + std::to_string(diverged_at_ + 1) +
-                                     " was done, each time with other prompts"));
+  // The next session begins after `to` updates without what was sampled since, and with the prompts
+  // after those of that.
+  Result<void> pass_over(const store::RunFolder& folder, std::uint64_t to) {
+    const store::StepLog log = folder.experience();
+    TROUPE_TRY_ASSIGN(used, actors::data::positions_end(log));
+    first_prompt_ = std::max(first_prompt_, used);
+    const store::CheckpointStore checkpoints(folder.checkpoint_folder(), config_.ckpt.max_num);
+    TROUPE_TRY_ASSIGN(newest, checkpoints.latest_listed());
+    if (newest) {
+      TROUPE_TRY_ASSIGN(state, actors::data::read_state(checkpoints.folder_of(*newest)));
+      const auto& ahead = state.prompts.ahead();
+      const std::uint64_t end = ahead.empty() ? state.prompts.next() : *ahead.rbegin() + 1;
+      first_prompt_ = std::max(first_prompt_, end);
     }
-    const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
-    TROUPE_TRY_ASSIGN(logged, actors::read_log(start.folder.experience(), first));
-    for (const actors::TicketIssued& one : logged.issued) {
-      first_prompt_ = std::max(first_prompt_, one.saved.prompt + 1);
-      for (const std::uint64_t replaced : one.saved.replaced)
-        first_prompt_ = std::max(first_prompt_, replaced + 1);
-    }
-    TROUPE_TRY(start.folder.experience().remove_up_to(std::numeric_limits<std::uint64_t>::max()));
-    return core::fail(core::ErrorCode::kPeerLost,
-                      error.message + "; going back, for the " + std::to_string(divergences_) +
-                          ". of at most " + std::to_string(limits::kDivergences_max) +
-                          " times, to go on with other prompts");
+    TROUPE_TRY_ASSIGN(steps, log.steps());
+    for (const std::uint64_t step : steps)
+      if (step > to || to == 0) TROUPE_TRY(log.remove(step));
+    return {};
   }
 
-  static void tell_of_groups(actors::DataRoleOptions& options, RunReporter& reporter) {
+  static void tell_of_groups(actors::data::DataRoleOptions& options, RunReporter& reporter) {
     options.watched = [&reporter](const actors::GroupCounts& counts) {
       reporter.on_groups(counts);
     };
@@ -165,13 +157,13 @@ class PpoRun final : public RunLife {
                                const std::vector<actors::SetRewards>& logged) {
     std::vector<actors::SetRewards> found;
     if (checkpoint) {
-      TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
+      TROUPE_TRY_ASSIGN(state, actors::data::read_state(checkpoint->folder));
       found = std::move(state.reward_sets);
     }
     for (const auto& set : logged) {
       if (found.empty() || set.set > found.back().set) found.push_back(set);
     }
-    actors::RewardSets sets(data_options(config_).rewards, config_.reward.formula);
+    actors::data::RewardSets sets(data_options(config_).rewards, config_.reward.formula);
     TROUPE_TRY(sets.restore(found));  // in order
     for (auto& set : found)
       reward_sets_.emplace(set.set, std::move(set));
@@ -179,8 +171,6 @@ class PpoRun final : public RunLife {
   }
 
   std::uint64_t first_prompt_ = 0;  // positions before it are passed over: a run diverged on them
-  std::uint64_t divergences_ = 0;   // in a row, none of which got past `diverged_at_` updates
-  std::uint64_t diverged_at_ = 0;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
 };
 
@@ -190,4 +180,4 @@ Result<void> run_ppo(config::TrainConfig config, config::Origins origins) {
   return PpoRun(std::move(config), std::move(origins)).run();
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <regex>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 std::string trimmed(const std::string& text) {
@@ -48,7 +48,7 @@ std::string boxed_answer(const std::string& response) {
 
 }  // namespace
 
-void RewardFlags::add_sources_to(std::vector<Flag>& flags) {
+void RewardFlags::add_sources_to(std::vector<cli::Flag>& flags) {
   flags.push_back(
       {"--rule", &rule, "score against the label: exact, last_number, regex, math or code"});
   flags.push_back({"--pattern", &pattern, "regular expression of --rule regex (ECMAScript)"});
@@ -63,13 +63,13 @@ void RewardFlags::add_sources_to(std::vector<Flag>& flags) {
   judge.add_to(flags);
 }
 
-void RewardFlags::add_to(std::vector<Flag>& flags) {
+void RewardFlags::add_to(std::vector<cli::Flag>& flags) {
   add_sources_to(flags);
   flags.push_back({"--deadline", &deadline_s, "longest wait for one batch of scores, seconds",
                    false, 0.001, 86400});
 }
 
-void JudgeFlags::add_to(std::vector<Flag>& flags) {
+void JudgeFlags::add_to(std::vector<cli::Flag>& flags) {
   flags.push_back({"--judge", &urls,
                    "URL of a model that judges, as http://HOST:PORT/v1; repeated, they share the "
                    "requests"});
@@ -105,9 +105,11 @@ core::Result<void> RewardFlags::check_label(const std::string& label_key) const 
                     "give --label-key");
 }
 
-core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const {
+core::Result<std::unique_ptr<actors::reward::RewardSource>> RewardFlags::source(
+    const RowColumns& rows) const {
   TROUPE_TRY_ASSIGN(made, calls());
-  return actors::make_blocking_reward(std::move(made));
+  TROUPE_TRY(check_needs("--python", python, made->needs(), rows));
+  return actors::reward::make_blocking_reward(std::move(made));
 }
 
 core::Result<void> RewardFlags::check() const {
@@ -117,7 +119,7 @@ core::Result<void> RewardFlags::check() const {
   if (rule == "regex" && pattern.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern", "give --pattern");
   }
-  if (workers != 1 && python.empty() && !actors::in_workers(rule)) {
+  if (workers != 1 && python.empty() && !actors::reward::in_workers(rule)) {
     return core::fail(core::ErrorCode::kConfig,
                       "--workers is read with --python and the rules math and code",
                       "leave it out");
@@ -138,7 +140,7 @@ core::Result<void> RewardFlags::check() const {
   return {};
 }
 
-core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
+core::Result<std::unique_ptr<actors::reward::RewardCalls>> RewardFlags::calls() const {
   TROUPE_TRY(check());
   if (count() != 1) {
     return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python, --http and --judge");
@@ -159,7 +161,7 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
 core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::settings() const {
   std::string identity;
   if (!python.empty()) {
-    TROUPE_TRY_SET(identity, file_identity(python));
+    TROUPE_TRY_SET(identity, cli::file_identity(python));
   }
   std::string urls;
   for (const std::string& url : http)
@@ -170,24 +172,24 @@ core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::sett
   for (auto& setting : code.settings())
     all.push_back(std::move(setting));
   if (judge.given()) {
-    TROUPE_TRY_ASSIGN(rubric, file_identity(judge.rubric));
+    TROUPE_TRY_ASSIGN(rubric, cli::file_identity(judge.rubric));
     all.emplace_back("--judge-model", judge.model);
     all.emplace_back("--rubric", rubric);
   }
   return all;
 }
 
-core::Result<std::vector<actors::RewardScore>> score_items(
-    actors::RewardSource& source,
+core::Result<std::vector<actors::reward::RewardScore>> score_items(
+    actors::reward::RewardSource& source,
     const std::vector<actors::RewardGroup>& groups,
     core::Duration deadline) {
-  std::vector<actors::RewardScore> scores;
-  actors::RewardTries tries;
-  actors::SourcePatience patience;
-  patience.stopped = [] { return stop_requested().load(); };
+  std::vector<actors::reward::RewardScore> scores;
+  actors::reward::RewardTries tries;
+  actors::reward::SourcePatience patience;
+  patience.stopped = [] { return cli::stop_requested().load(); };
   patience.say = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
   for (std::size_t begin = 0; begin < groups.size();) {
-    if (stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
+    if (cli::stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
     std::vector<actors::RewardGroup> batch;
     std::size_t count = 0;
     while (begin < groups.size() &&
@@ -195,13 +197,14 @@ core::Result<std::vector<actors::RewardScore>> score_items(
       count += groups[begin].samples.size();
       batch.push_back(groups[begin++]);
     }
-    TROUPE_TRY_ASSIGN(some, actors::score_patiently(source, batch, deadline, tries, patience));
+    TROUPE_TRY_ASSIGN(some,
+                      actors::reward::score_patiently(source, batch, deadline, tries, patience));
     if (some.size() != count) {
       return core::fail(core::ErrorCode::kData, "reward " + source.name() + " gave " +
                                                     std::to_string(some.size()) + " scores for " +
                                                     std::to_string(count) + " responses");
     }
-    for (actors::RewardScore& score : some)
+    for (actors::reward::RewardScore& score : some)
       scores.push_back(std::move(score));
   }
   return scores;
@@ -211,7 +214,7 @@ std::string answer_of(const std::string& rule,
                       const std::string& pattern,
                       const std::string& response) {
   if (rule == "last_number") {
-    const auto number = actors::last_number(response);
+    const auto number = actors::reward::last_number(response);
     if (!number) return {};
     char text[40];
     return {text, std::to_chars(text, text + sizeof text, *number).ptr};
@@ -222,4 +225,4 @@ std::string answer_of(const std::string& rule,
   return rule == "exact" ? trimmed(text.substr(0, text.find('\n'))) : text;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,9 +1,10 @@
 #include "apps/session/reward_words.hpp"
 
-#include <cmath>
-#include <cstdio>
+#include "runtime/core/texts.hpp"
 
-namespace troupe::app {
+#include <cmath>
+
+namespace troupe::session {
 namespace {
 
 constexpr double kTimed_min = 4;  // calls before their mean means something
@@ -18,19 +19,25 @@ double seconds_an_update(const CallCosts& costs, std::uint64_t groups) {
 std::string call_arithmetic(const CallCosts& costs, std::uint64_t groups) {
   const double seconds = seconds_an_update(costs, groups);
   if (seconds <= 0) return "";
-  char text[160];
-  std::snprintf(text, sizeof text, "%llu groups x %.3g s a call / %.0f worker%s = %.3g s an update",
-                static_cast<unsigned long long>(groups), costs.call_s, costs.workers,
-                costs.workers == 1 ? "" : "s", seconds);
-  return text;
+  return core::printed("%lu groups x %.3g s a call / %.0f worker%s = %.3g s an update", groups,
+                       costs.call_s, costs.workers, costs.workers == 1 ? "" : "s", seconds);
 }
 
 std::string servers_words(double servers, double away) {
   if (servers < 2 || away < 1) return "";
-  char text[96];
-  std::snprintf(text, sizeof text, "%.0f of its %.0f servers %s away%s", away, servers,
-                away == 1 ? "is" : "are", away < servers ? "; the others answer for them" : "");
+  return core::printed("%.0f of its %.0f servers %s away%s", away, servers,
+                       away == 1 ? "is" : "are",
+                       away < servers ? "; the others answer for them" : "");
+}
+
+std::string set_words(const actors::SetRewards& set) {
+  std::string text = "reward set " + std::to_string(set.set) + " from update " +
+                     std::to_string(set.from_update + 1) + " on:";
+  for (const actors::RewardMember& member : set.members) {
+    text += " " + member.name + core::printed(" x %g", member.weight);
+  }
+  if (!set.formula.empty()) text += "; formula " + set.formula;
   return text;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

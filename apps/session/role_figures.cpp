@@ -2,7 +2,7 @@
 
 #include "runtime/core/find_value.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 constexpr const char* kRate = "tokens_per_s";
@@ -25,14 +25,14 @@ void take(RoleReports& reports, const wire::RoleReport& brought) {
 
 }  // namespace
 
-std::map<std::string, std::string> nodes_by_role(const actors::CompanyView& view) {
+std::map<std::string, std::string> nodes_by_role(const actors::company::CompanyView& view) {
   std::map<std::string, std::string> nodes;
-  for (const actors::PlacedRole& placed : view.roles)
+  for (const actors::company::PlacedRole& placed : view.roles)
     nodes[placed.name] = placed.node;
   return nodes;
 }
 
-RoleReports newest_reports(RoleReports asked, const actors::CompanyView& view) {
+RoleReports newest_reports(RoleReports asked, const actors::company::CompanyView& view) {
   const auto places = nodes_by_role(view);
   for (const auto& node : view.nodes) {
     for (const wire::RoleReport& report : node.reports) {
@@ -48,4 +48,4 @@ double amount_of(const wire::RoleReport& report, const std::string& name, double
   return amount == nullptr ? otherwise : *amount;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -8,19 +8,19 @@
 #include <map>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 using RoleReports = std::map<std::string, wire::RoleReport>;  // by role
 
 // The node of each role that the run wants; "" while it has none.
-std::map<std::string, std::string> nodes_by_role(const actors::CompanyView& view);
+std::map<std::string, std::string> nodes_by_role(const actors::company::CompanyView& view);
 
 // `asked`: each with its age. A node speaks only for the roles that it has. Of two reports of the
 // same start of a role the younger counts, else the one of the later start; the rate of tokens
 // comes from the signs of life alone.
-RoleReports newest_reports(RoleReports asked, const actors::CompanyView& view);
+RoleReports newest_reports(RoleReports asked, const actors::company::CompanyView& view);
 
 // The amount of that name; `otherwise` when the report has none.
 double amount_of(const wire::RoleReport& report, const std::string& name, double otherwise = 0);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

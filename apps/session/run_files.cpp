@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using nlohmann::ordered_json;
@@ -51,14 +51,14 @@ struct GroupTexts {
   std::string prompt, label;
   std::vector<std::string> rewards;  // names
 
-  explicit GroupTexts(const actors::CommittedGroup& committed)
+  explicit GroupTexts(const actors::data::CommittedGroup& committed)
       : prompt(text_of(committed.prompt->text)), label(text_of(committed.prompt->label)) {
     for (const auto& member : committed.group->rewards->members)
       rewards.push_back(text_of(member.name) + ":");
   }
 };
 
-std::string scores_text(const actors::SampleScores& sample, const GroupTexts& texts) {
+std::string scores_text(const actors::data::SampleScores& sample, const GroupTexts& texts) {
   std::string scores = "{";
   for (std::size_t m = 0; m < texts.rewards.size(); ++m) {
     if (m > 0) scores += ',';
@@ -69,9 +69,9 @@ std::string scores_text(const actors::SampleScores& sample, const GroupTexts& te
   return scores + "}";
 }
 
-std::string extras_text(const actors::SampleScores& sample) {
+std::string extras_text(const actors::data::SampleScores& sample) {
   ordered_json extras = ordered_json::object();
-  for (const actors::SampleExtra& extra : sample.extras.all())
+  for (const actors::data::SampleExtra& extra : sample.extras.all())
     extras[extra.name] = parse::written_json<ordered_json>(extra.json);
   return text_of(extras);
 }
@@ -98,11 +98,11 @@ std::string turns_text(const experience::Trajectory& sample) {
 
 void add_sample(std::string& lines,
                 std::uint64_t step,
-                const actors::CommittedGroup& committed,
+                const actors::data::CommittedGroup& committed,
                 const GroupTexts& texts,
                 std::size_t index) {
   const experience::Trajectory& sample = committed.group->samples[index];
-  const actors::SampleScores& scores = committed.group->scores[index];
+  const actors::data::SampleScores& scores = committed.group->scores[index];
   ObjectText line(lines);
   line.number("step", step);
   line.number("slot", committed.group->ticket.slot);
@@ -131,8 +131,8 @@ void add_sample(std::string& lines,
   lines += '\n';
 }
 
-ordered_json ledger_json(const actors::CommittedGroup& committed) {
-  const actors::BookGroup& group = *committed.group;
+ordered_json ledger_json(const actors::data::CommittedGroup& committed) {
+  const actors::data::BookGroup& group = *committed.group;
   core::Version oldest = group.samples.front().versions.front(), newest = oldest;
   for (const experience::Trajectory& sample : group.samples) {
     oldest = std::min(oldest, sample.versions.oldest());
@@ -164,7 +164,7 @@ core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& f
 
 core::Result<void> RunFiles::commit(std::uint64_t update,
                                     std::uint64_t after_step,
-                                    const std::vector<actors::CommittedGroup>& groups) {
+                                    const std::vector<actors::data::CommittedGroup>& groups) {
   // A missing folder is not recreated; RunReporter ends the run for it after the update.
   if (!folder_.check_here()) return {};
   if (experience::is_evaluation(update)) {
@@ -172,7 +172,7 @@ core::Result<void> RunFiles::commit(std::uint64_t update,
   }
   std::string lines;
   std::vector<std::string> records;
-  for (const actors::CommittedGroup& committed : groups) {
+  for (const actors::data::CommittedGroup& committed : groups) {
     const GroupTexts texts(committed);
     for (std::size_t i = 0; i < committed.group->samples.size(); ++i)
       add_sample(lines, after_step, committed, texts, i);
@@ -186,11 +186,12 @@ core::Result<void> RunFiles::commit(std::uint64_t update,
   return ledger_.sync();
 }
 
-core::Result<void> RunFiles::commit_evaluation(bool greedy,
-                                               std::uint64_t after_step,
-                                               const std::vector<actors::CommittedGroup>& groups) {
+core::Result<void> RunFiles::commit_evaluation(
+    bool greedy,
+    std::uint64_t after_step,
+    const std::vector<actors::data::CommittedGroup>& groups) {
   std::string lines;
-  for (const actors::CommittedGroup& committed : groups) {
+  for (const actors::data::CommittedGroup& committed : groups) {
     ordered_json rewards = ordered_json::array();
     ordered_json responses = ordered_json::array();
     ordered_json reasons = ordered_json::array();
@@ -229,4 +230,4 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
   return folder_.kept()->put(file, before + lines);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -13,9 +13,9 @@
 #include <string>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 
-class RunFiles final : public actors::GroupSink {
+class RunFiles final : public actors::data::GroupSink {
  public:
   // `folder` outlives this object. `source_key`: column of a held-out row that names its source.
   static core::Result<std::unique_ptr<RunFiles>> open(const store::RunFolder& folder,
@@ -26,7 +26,7 @@ class RunFiles final : public actors::GroupSink {
 
   core::Result<void> commit(std::uint64_t update,
                             std::uint64_t after_step,
-                            const std::vector<actors::CommittedGroup>& groups) override;
+                            const std::vector<actors::data::CommittedGroup>& groups) override;
 
  private:
   RunFiles(const store::RunFolder& folder, store::Ledger ledger, std::string source_key)
@@ -34,7 +34,7 @@ class RunFiles final : public actors::GroupSink {
 
   core::Result<void> commit_evaluation(bool greedy,
                                        std::uint64_t after_step,
-                                       const std::vector<actors::CommittedGroup>& groups);
+                                       const std::vector<actors::data::CommittedGroup>& groups);
 
   const store::RunFolder& folder_;
   store::Ledger ledger_;
@@ -42,4 +42,4 @@ class RunFiles final : public actors::GroupSink {
   std::function<void(const std::string&)> note_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

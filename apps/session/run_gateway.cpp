@@ -3,11 +3,10 @@
 #include "apps/session/node/join_flags.hpp"
 #include "runtime/net/gateway_auth.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 namespace fs = std::filesystem;
-using core::Result;
 
 Result<std::string> token_of(const fs::path& file) {
   std::error_code error;
@@ -28,7 +27,7 @@ std::uint16_t last_port(const fs::path& run_folder) {
 Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& config,
                                                    const fs::path& run_folder,
                                                    const std::string& socket,
-                                                   actors::Admission& admission,
+                                                   actors::company::Admission& admission,
                                                    std::function<void(const std::string&)> note) {
   TROUPE_TRY_ASSIGN(address, parse_address(config.cluster.listen, "--cluster.listen"));
   net::GatewayAuth auth;
@@ -74,4 +73,4 @@ void close_gateway(net::Gateway& gateway, const fs::path& run_folder) {
   gateway.stop();
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

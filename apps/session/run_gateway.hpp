@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // Opens the port cluster.listen, and raises the process's bound of open files. Creates the join
 // token if there is none, and writes RUN/company.json for commands on this machine. `socket`: the
@@ -22,7 +22,7 @@ core::Result<std::unique_ptr<net::Gateway>> open_gateway(
     const config::TrainConfig& config,
     const std::filesystem::path& run_folder,
     const std::string& socket,
-    actors::Admission& admission,
+    actors::company::Admission& admission,
     std::function<void(const std::string&)> note);
 
 // The gateway's address for --join of other commands: "127.0.0.1:4711".
@@ -31,4 +31,4 @@ std::string address_of(const net::Gateway& gateway, const config::TrainConfig& c
 // Closes the port and removes RUN/company.json, unless `run_folder` is empty: another head has it.
 void close_gateway(net::Gateway& gateway, const std::filesystem::path& run_folder);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,7 +1,8 @@
 #include "apps/session/run_inputs.hpp"
 
-#include "actors/protocol/reward_formula.hpp"
+#include "actors/formula/reward_formula.hpp"
 #include "apps/cli/end_tokens.hpp"
+#include "apps/session/reward_columns.hpp"
 #include "apps/session/roles/cache_need.hpp"
 #include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
@@ -17,25 +18,23 @@
 
 #include <map>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
-using core::ErrorCode;
-
-core::Result<std::unique_ptr<actors::RewardCalls>> made(const config::TrainConfig& config,
-                                                        const RewardPart& part) {
+core::Result<std::unique_ptr<actors::reward::RewardCalls>> made(const config::TrainConfig& config,
+                                                                const RewardPart& part) {
   const config::TrainConfig own = config_of(config, part);
   return part.kind == RewardPart::Kind::kJudge ? make_judge(own) : make_reward(own);
 }
 
-// Which columns the configured rewards read beside the texts. Skips a reward that cannot be loaded
+// Which columns the configured rewards read besides the texts. Skips a reward that cannot be loaded
 // here: its own role will report that.
 actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {
     if (part.kind == RewardPart::Kind::kModel) {
-      const data::DatasetColumns columns{.input_key = config.data.input_key,
-                                         .input_template = config.data.input_template};
+      data::DatasetColumns columns;
+      columns.take(config.data);
       for (std::string& name : data::prompt_columns(columns))
         read.columns.push_back(std::move(name));
     } else if (part.kind == RewardPart::Kind::kFeedback) {
@@ -47,25 +46,21 @@ actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
       read.messages = read.messages || own.messages;
     }
   }
-  if (const auto formula = actors::RewardFormula::parse(config.reward.formula)) {
+  if (const auto formula = actors::formula::RewardFormula::parse(config.reward.formula)) {
     for (const std::string& column : formula->columns())
       read.columns.push_back(column);
   }
   return read;
 }
 
-core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
+core::Result<std::unique_ptr<actors::data::DatasetPrompts>> load_prompts(
     const config::TrainConfig& config,
     bool training,
     const text::Tokenizer& tokenizer,
     const text::ChatTemplate* chat) {
-  actors::DatasetPromptsOptions options;
+  actors::data::DatasetPromptsOptions options;
   options.files = training ? config.data.prompt_dataset : config.eval.dataset;
-  options.columns.input_key = config.data.input_key;
-  options.columns.label_key = config.data.label_key;
-  options.columns.as_chat = config.data.apply_chat_template;
-  options.columns.front = config.data.add_special_tokens;
-  options.columns.input_template = config.data.input_template;
+  options.columns.take(config.data);
   options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
   options.drop_too_long = config.data.drop_too_long;
@@ -75,12 +70,12 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);
-  return actors::DatasetPrompts::load(options, tokenizer, chat);
+  return actors::data::DatasetPrompts::load(options, tokenizer, chat);
 }
 
 // `set`: of eval.sets, whose rewards `config` has; "": the run's.
 core::Result<void> check_formula(const config::TrainConfig& config, const std::string& set = "") {
-  auto formula = actors::RewardFormula::parse(config.reward.formula);
+  auto formula = actors::formula::RewardFormula::parse(config.reward.formula);
   auto fit = formula ? formula->check(data_options(config).rewards) : formula.failure();
   if (fit) return {};
   if (!set.empty()) return core::fail(fit.error().within("eval.sets: " + set + ": formula"));
@@ -101,7 +96,7 @@ core::Result<void> check_lengths(const config::TrainConfig& config, const model:
 
 // Checks that the longest possible sample (for online_dpo, a pair) fits into one micro-batch.
 core::Result<void> check_rows(const config::TrainConfig& config,
-                              const actors::DatasetPrompts& prompts) {
+                              const actors::data::DatasetPrompts& prompts) {
   const auto longest = static_cast<std::int64_t>(prompts.longest());
   const std::int64_t together = config.algo.objective == "online_dpo" ? 2 : 1;
   const std::int64_t rows = longest + together * (config.rollout.max_new_tokens - 1);
@@ -134,18 +129,15 @@ class ColumnCheck {
  public:
   core::Result<void> of(const config::TrainConfig& config,
                         const std::string& key,
-                        const actors::DatasetPrompts& prompts) {
+                        const actors::data::DatasetPrompts& prompts) {
     core::ErrorList wrong;
+    const RowColumns there{key,
+                           [&prompts](const std::string& name) { return prompts.has_column(name); },
+                           prompts.columns()};
     for (const RewardPart& part : reward_parts(config)) {
       if (part.kind != RewardPart::Kind::kSource || !part.set.empty()) continue;
       const config::TrainConfig own = config_of(config, part);
-      for (const std::string& name : needs_of(own)) {
-        if (prompts.has_column(name)) continue;
-        wrong.add(ErrorCode::kConfig,
-                  "reward.python: the function of " + own.reward.python + " takes '" + name +
-                      "', and " + key + " has no column '" + name + "'",
-                  "there are: " + prompts.columns());
-      }
+      wrong.take(check_needs("reward.python", own.reward.python, needs_of(own), there));
     }
     return wrong.result();
   }
@@ -162,7 +154,7 @@ class ColumnCheck {
 };
 
 // Loads the prompts of a dataset and checks what depends on them: rows, cache, columns.
-core::Result<std::unique_ptr<actors::DatasetPrompts>> checked_prompts(
+core::Result<std::unique_ptr<actors::data::DatasetPrompts>> checked_prompts(
     const config::TrainConfig& config,
     bool training,
     const model::ModelSpec& spec,
@@ -225,7 +217,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   }
   if (chats) {
     TROUPE_TRY(check_reward_models(config, true));
-    const auto ends = end_tokens(tokenizer.eos_ids(), spec);
+    const auto ends = cli::end_tokens(tokenizer.eos_ids(), spec);
     if (auto note = data::answer_end_note(tokenizer, *chat, ends))
       inputs.notes.push_back(std::move(*note));
   }
@@ -242,4 +234,4 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   return inputs;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

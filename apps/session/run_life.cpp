@@ -1,6 +1,8 @@
 #include "apps/session/run_life.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
+#include "actors/data/limits.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/loggers/limits.hpp"
@@ -9,21 +11,20 @@
 #include "apps/session/loopback_plane.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/wanted_roles.hpp"
+#include "runtime/core/shell_word.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <thread>
 
-namespace troupe::app {
-
-using core::ErrorCode;
-using core::Result;
+namespace troupe::session {
 
 Result<void> RunLife::run() {
   auto outcome = live();
   if (loggers_) {
-    core::TimePoint end = clock_.now() + limits::kLoggerEnd;
-    if (const auto stop = stop_deadline()) end = std::min(end, *stop - std::chrono::seconds(1));
+    core::TimePoint end = clock_.now() + loggers::limits::kLoggerEnd;
+    if (const auto stop = cli::stop_deadline())
+      end = std::min(end, *stop - std::chrono::seconds(1));
     loggers_->finish(end);
   }
   // A run whose ports were taken has left nothing to go on from.
@@ -33,16 +34,23 @@ Result<void> RunLife::run() {
 }
 
 Result<void> RunLife::live() {
-  room_pause_ = actors::limits::kDiskPause_min;
+  room_pause_ = actors::data::limits::kDiskPause_min;
   for (std::uint64_t losses = 0;;) {
     const std::uint64_t done_before = done_;
     auto outcome = run_session();
     if (begun_ && !loopback() && wait_for_room(outcome)) continue;
+    if (std::exchange(goes_back_, false)) {
+      resume_newest();
+      continue;
+    }
     if (outcome || outcome.error().code != ErrorCode::kPeerLost || loopback()) return outcome;
     losses = done_ > done_before ? 1 : losses + 1;
-    if (losses > actors::limits::kRestarts_max) return outcome;
+    if (losses > actors::company::limits::kRestarts_max) {
+      if (const auto shortage = plane_->shortage()) return core::fail(*shortage);
+      return outcome;
+    }
     note(outcome.error().message + "; going on from the last checkpoint");
-    config_.resume = "auto";
+    resume_newest();
   }
 }
 
@@ -50,16 +58,27 @@ Result<void> RunLife::live() {
 // true. False when that was not the cause, or when the user asks to stop.
 bool RunLife::wait_for_room(const Result<void>& outcome) {
   const bool full = !outcome && outcome.error().code == ErrorCode::kNoRoom;
-  if (!full) room_pause_ = actors::limits::kDiskPause_min;
-  if (!full || stop_requested()) return false;
-  if (room_pause_ == actors::limits::kDiskPause_min)
-    note(outcome.error().message + "; the run goes on when there is room");
+  if (!full) room_pause_ = actors::data::limits::kDiskPause_min;
+  if (!full || cli::stop_requested()) return false;
+  if (room_pause_ == actors::data::limits::kDiskPause_min)
+    note(outcome.error().message + "; the run continues when there is room");
   const core::TimePoint end = clock_.now() + room_pause_;
-  while (clock_.now() < end && !stop_requested())
-    std::this_thread::sleep_for(actors::limits::kLookEvery);
-  room_pause_ = std::min<core::Duration>(2 * room_pause_, actors::limits::kDiskPause_max);
-  config_.resume = "auto";
+  while (clock_.now() < end && !cli::stop_requested())
+    std::this_thread::sleep_for(actors::controller::limits::kLookEvery);
+  room_pause_ =
+      std::min<core::Duration>(2 * room_pause_, actors::controller::limits::kDiskPause_max);
+  resume_newest();
   return true;
+}
+
+// The next session begins with the newest checkpoint; where a branch has none yet, with the one
+// that it branched off from.
+void RunLife::resume_newest() {
+  const bool named = config_.resume != "auto" && config_.resume != "off";
+  const store::CheckpointStore own(std::filesystem::path(config_.run.path) / "ckpt",
+                                   config_.ckpt.max_num);
+  const auto steps = own.steps();
+  if (!named || !steps || !steps->empty()) config_.resume = "auto";
 }
 
 void RunLife::note(const std::string& text) {
@@ -83,7 +102,9 @@ Result<store::RunStart> RunLife::open_folder() {
   return start_run(config_, origins_, *contents_);
 }
 
-void RunLife::resume(const store::RunStart& start, SessionParts& parts, actors::RunPlan& plan) {
+void RunLife::resume(const store::RunStart& start,
+                     SessionParts& parts,
+                     actors::controller::RunPlan& plan) {
   plan.restarts = !loopback();
   plan.failed = failed_;
   if (!start.checkpoint) return;
@@ -98,8 +119,8 @@ Result<std::unique_ptr<RunReporter>> RunLife::open_reporter(const store::RunStar
   if (!reporter) return reporter;
   report_to(reporter->get());
   if (!loggers_) {
-    loggers_ = std::make_unique<RunLoggers>(
-        loggers_of(config_, std::filesystem::absolute(start.folder.path())),
+    loggers_ = std::make_unique<loggers::RunLoggers>(
+        loggers::loggers_of(config_, std::filesystem::absolute(start.folder.path())),
         [this](const std::string& text) { note(text); });
   }
   begun_ = true;
@@ -128,6 +149,30 @@ Result<void> RunLife::conduct(SessionParts parts,
   return session.run();
 }
 
+// An error of another kind, and one time too many, is the run's.
+Result<void> RunLife::go_back(const core::Error& error,
+                              const store::RunStart& start,
+                              RunReporter& reporter,
+                              const std::function<Result<void>(std::uint64_t to)>& pass_over) {
+  const bool back = config_.train.on_divergence == config::OnDivergence::kBack;
+  if (error.code != ErrorCode::kNumeric || !back) return core::fail(error);
+  TROUPE_TRY_ASSIGN(kept, reporter.checkpoints());
+  const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
+  const bool own = start.checkpoint &&
+                   start.checkpoint->folder.parent_path() == start.folder.checkpoint_folder();
+  std::optional<std::uint64_t> begun;
+  if (!own && !reporter.has_saved()) begun = first;
+  const auto place = returns_.next(reporter.last_good(), kept, begun);
+  if (!place) {
+    return core::fail(error.also(place.error().what()).advising(place.error().advice()));
+  }
+  TROUPE_TRY(pass_over(place->step));
+  TROUPE_TRY(reporter.go_back_to(*place, std::string(error.what())));
+  if (loopback()) plane_.reset();  // its roles hold what diverged
+  goes_back_ = true;
+  return core::fail(error);
+}
+
 bool RunLife::settle(const Result<void>& ended, RunReporter& reporter) {
   const bool over = ended || ended.error().code == ErrorCode::kInterrupted;
   if (over) plane_.reset();  // dismisses the nodes while a reporter can show it
@@ -143,7 +188,7 @@ Result<void> RunLife::open_company(std::uint64_t updates, const store::RunFolder
   options.run_id = folder.generation().run_id();
   options.generation = folder.generation().number();
   options.run_folder = folder.path();
-  options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
+  options.cores = plan_cores(config_, static_cast<std::uint32_t>(cli::usable_cores()));
   options.ours = [generation = folder.generation()] { return generation.check().has_value(); };
   options.contents = [this] { return contents_->get(); };
   options.note = [this](const std::string& text) { note(text); };
@@ -153,15 +198,15 @@ Result<void> RunLife::open_company(std::uint64_t updates, const store::RunFolder
   if (!opened) return opened.failure();
   std::unique_ptr<CompanyPlane> company = std::move(*opened);
   const std::string address = company->address();
-  note("join with --join " + address + ", or --join " + folder.path().string() +
+  note("join with --join " + address + ", or --join " + core::shell_word(folder.path().string()) +
        " on this machine" + company->status_text());
   plane_ = std::move(company);
   const std::string missing = awaited_kinds(config_);
   if (!missing.empty()) {
-    note("waiting for nodes that play " + missing + ": troupe node --join " + address +
-         " --roles " + missing);
+    note("waiting for nodes that run " + missing + ": troupe node --join " + address + " --roles " +
+         missing);
   }
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

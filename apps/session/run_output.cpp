@@ -5,9 +5,16 @@
 #include <chrono>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 
-using core::Result;
+namespace {
+
+double unix_time() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+}  // namespace
 
 Result<RunOutput> RunOutput::open(const config::TrainConfig& config,
                                   const store::RunFolder& folder,
@@ -17,16 +24,18 @@ Result<RunOutput> RunOutput::open(const config::TrainConfig& config,
                     store::KeptLines::open(folder.metrics_file(), &store::step_of_metrics));
   RunOutput made(config, folder, std::move(log), std::move(metrics));
   folder.kept()->wrote(folder.log_file());
-  if (config.logger.tensorboard) TROUPE_TRY(made.begin_events(resumed_at));
+  if (!config.logger.tensorboard) return made;
+  std::error_code error;
+  const bool anew = !resumed_at && std::filesystem::exists(folder.tensorboard_folder(), error);
+  TROUPE_TRY(made.begin_events(resumed_at));
+  if (anew) TROUPE_TRY(made.tensorboard_->drop_earlier(unix_time()));
   return made;
 }
 
 Result<void> RunOutput::begin_events(std::optional<std::uint64_t> resumed_at) {
   TROUPE_TRY(store::make_folder(folder_->tensorboard_folder()));
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  TROUPE_TRY_ASSIGN(writer, observe::TensorboardWriter::create(
-                                folder_->tensorboard_folder(),
-                                std::chrono::duration<double>(now).count(), resumed_at));
+  TROUPE_TRY_ASSIGN(writer, observe::TensorboardWriter::create(folder_->tensorboard_folder(),
+                                                               unix_time(), resumed_at));
   writer.use_names(config_.log.names);
   tensorboard_.emplace(std::move(writer));
   folder_->kept()->wrote(tensorboard_->path());
@@ -73,4 +82,4 @@ void RunOutput::checkpoint_is(const std::filesystem::path& folder) {
   folder_->kept()->wrote(folder);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class RunOutput {
  public:
@@ -31,7 +31,7 @@ class RunOutput {
   // Writes a row to metrics.jsonl and TensorBoard. `say` is told what TensorBoard lacks.
   core::Result<void> write(const observe::MetricRow& row, const Say& say);
 
-  // Finds what somebody has removed, cut or replaced, makes it again where that can be done, and
+  // Finds what was removed, cut or replaced, makes it again where that can be done, and
   // says so. Does nothing once the folder itself is gone.
   core::Result<void> look_after_files(const Say& say);
   // True when something was lost that the run needs until its next checkpoint.
@@ -58,4 +58,4 @@ class RunOutput {
   bool lost_ = false;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,23 +1,21 @@
 #include "apps/session/run_reporter.hpp"
 
 #include "apps/cli/stop_signal.hpp"
-#include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
 #include "apps/session/limits.hpp"
+#include "apps/session/reward_words.hpp"
 #include "runtime/config/eval_sets.hpp"
 #include "runtime/core/foreign_text.hpp"
+#include "runtime/core/shell_word.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <numeric>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-constexpr std::chrono::seconds kTick{1};
 
 double unix_seconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -25,7 +23,8 @@ double unix_seconds() {
 }
 
 // "held-out after 4 updates: greedy 0.500 on 10 problems, 2 more without a score (1.0 s)"
-std::string held_out_line(const actors::EvaluationReport& report, const actors::EvaluatedSet& set) {
+std::string held_out_line(const actors::controller::EvaluationReport& report,
+                          const actors::controller::EvaluatedSet& set) {
   const std::size_t scored = set.accuracy.size();
   char figure[32] = "nothing", line[240];
   if (scored > 0) std::snprintf(figure, sizeof figure, "%.3f", mean_of(set.accuracy));
@@ -55,23 +54,22 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
   std::optional<std::uint64_t> resumed_at;
   if (updates_in(start) > 0) resumed_at = updates_in(start);
   TROUPE_TRY_ASSIGN(output, RunOutput::open(config, folder, resumed_at));
-  Files files{std::move(output),
-              store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   if (resumed_at && start.checkpoint->folder.parent_path() == folder.checkpoint_folder())
-    files.output.checkpoint_is(start.checkpoint->folder);
+    output.checkpoint_is(start.checkpoint->folder);
   std::unique_ptr<RunReporter> made(
-      new RunReporter(std::move(files), config, start, updates, clock, contents));
+      new RunReporter(std::move(output), config, start, updates, clock, contents));
   made->best_.read(folder.metrics_file());
+  made->checkpoints_.card().read(folder.metrics_file());
   made->truth_.restore(folder);
   made->silence_.restore(folder);
-  if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
+  if (const auto& best = made->best_.best()) made->checkpoints_.store().keep_also(best->step);
   for (const auto* said : {&start.notes, &notes})
     for (const std::string& note : *said)
       made->on_note(note);
   return made;
 }
 
-RunReporter::RunReporter(Files files,
+RunReporter::RunReporter(RunOutput output,
                          const config::TrainConfig& config,
                          const store::RunStart& start,
                          std::uint64_t updates,
@@ -79,26 +77,12 @@ RunReporter::RunReporter(Files files,
                          const Hashing& contents)
     : config_(config),
       folder_(start.folder),
-      contents_(contents),
-      files_(std::move(files)),
+      output_(std::move(output)),
+      checkpoints_(config_, start, contents),
       best_(config.ckpt.best_metric_key),
-      modules_(start.checkpoint ? hashes_of_json(start.checkpoint->state_json) : Hashes()),
       silence_(samples_of_update(config)),
-      done_(updates_in(start)),
-      logged_(done_),
-      begins_at_(start.first),
-      timer_(clock),
-      progress_(stdout, observe::detect_style(config.log.format, stdout), clock, done_, updates) {
-  if (progress_.live()) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
-}
-
-void RunReporter::tick(std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any ended;
-  std::unique_lock lock(mutex);
-  while (!ended.wait_for(lock, stop, kTick, [] { return false; }) && !stop.stop_requested())
-    progress_.redraw();
-}
+      headway_(updates_in(start)),
+      display_(config.log.format, clock, updates_in(start), updates) {}
 
 void RunReporter::on_note(const std::string& text) {
   const std::lock_guard lock(mutex_);
@@ -107,63 +91,57 @@ void RunReporter::on_note(const std::string& text) {
 
 void RunReporter::on_modules(const std::string& who, const std::string& modules) {
   const std::lock_guard lock(mutex_);
-  for (const std::string& changed : modules_.take(who, modules))
+  for (const std::string& changed : checkpoints_.modules().take(who, modules))
     say(changed);
 }
 
-void RunReporter::on_failed_update(const actors::FailedUpdate& failed) {
+void RunReporter::on_failed_update(const actors::controller::FailedUpdate& failed) {
   const std::lock_guard lock(mutex_);
   failed_ = failed;
 }
 
-actors::FailedUpdate RunReporter::failed_update() const {
+actors::controller::FailedUpdate RunReporter::failed_update() const {
   const std::lock_guard lock(mutex_);
   return failed_;
 }
 
 void RunReporter::say(const std::string& text) {
-  files_.output.log(text);
-  progress_.note(core::barred(text));
+  output_.log(text);
+  display_.progress().note(core::barred(text));
 }
 
 void RunReporter::on_phase(const std::string& phase) {
   const std::lock_guard lock(mutex_);
-  timer_.begin(phase);
-  progress_.activity(activity_words(phase));
+  display_.begin(phase);
 }
 
 void RunReporter::on_groups(const actors::GroupCounts& counts) {
   const std::lock_guard lock(mutex_);
-  const std::string phase = timer_.current();
-  if (phase != "generate" && phase != "score") return;
-  // While all samples are there, it is the scores that training waits for.
-  const std::string_view awaited = awaited_phase(counts);
-  if (phase != awaited) timer_.begin(awaited);
-  progress_.activity(activity_words(counts));
+  display_.on_groups(counts);
 }
 
 void RunReporter::computes_in(std::string arithmetic) {
   const std::lock_guard lock(mutex_);
-  arithmetic_ = std::move(arithmetic);
+  checkpoints_.computes_in(std::move(arithmetic));
 }
 
 std::uint64_t RunReporter::done() const {
   const std::lock_guard lock(mutex_);
-  return done_;
+  return headway_.done();
 }
 
 std::vector<std::pair<std::string, double>> RunReporter::phases() {
   const std::lock_guard lock(mutex_);
-  timer_.end();
-  return timer_.totals();
+  return display_.phases();
 }
 
 core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   const auto told = [this](const std::string& text) { say(text); };
-  TROUPE_TRY(files_.output.look_after_files(told));
-  TROUPE_TRY(files_.output.write(row, told));
+  TROUPE_TRY(output_.look_after_files(told));
+  TROUPE_TRY(output_.write(row, told));
+  checkpoints_.card().offer(row);
   if (!best_.offer(row)) return {};
-  files_.checkpoints.keep_also(row.step);
+  checkpoints_.store().keep_also(row.step);
   char line[160];
   std::snprintf(line, sizeof line, "best %s so far: %.4f after %llu", best_.name().c_str(),
                 best_.best()->value, static_cast<unsigned long long>(row.step));
@@ -173,11 +151,41 @@ core::Result<void> RunReporter::record(const observe::MetricRow& row) {
 
 std::string RunReporter::on_diverged(std::uint64_t updates) {
   const std::lock_guard lock(mutex_);
-  if (const auto aside = files_.checkpoints.set_aside_from(updates); !aside)
+  headway_.on_diverged(updates);
+  if (const auto aside = checkpoints_.store().set_aside_from(updates); !aside)
     say(aside.error().message);
-  const auto steps = files_.checkpoints.steps();
+  const auto steps = checkpoints_.store().steps();
   if (!steps || steps->empty()) return {};
-  return files_.checkpoints.folder_of(steps->back()).string();
+  return checkpoints_.store().folder_of(steps->back()).string();
+}
+
+std::optional<std::uint64_t> RunReporter::last_good() const {
+  const std::lock_guard lock(mutex_);
+  return headway_.last_good();
+}
+
+core::Result<std::vector<std::uint64_t>> RunReporter::checkpoints() const {
+  const std::lock_guard lock(mutex_);
+  return checkpoints_.store().steps();
+}
+
+bool RunReporter::has_saved() const {
+  const std::lock_guard lock(mutex_);
+  return checkpoints_.any_made();
+}
+
+core::Result<void> RunReporter::go_back_to(const Returns::Place& place, const std::string& cause) {
+  const std::lock_guard lock(mutex_);
+  TROUPE_TRY(checkpoints_.store().set_aside_from(place.step + 1));
+  const std::string unit = config_.method == config::kPpo ? "update " : "step ";
+  const std::string to = place.is_start ? "what the run began with"
+                                        : checkpoints_.store().folder_of(place.step).string();
+  // The report reads the beginning of this line.
+  say("going back from " + unit + std::to_string(headway_.done() + 1) + " to " + unit +
+      std::to_string(place.step) + ": " + to + ", return " + std::to_string(place.nth) +
+      " of at most " + std::to_string(limits::kDivergences_max) + ", then with other data (" +
+      cause + ")");
+  return {};
 }
 
 bool RunReporter::is_best(std::uint64_t done) const {
@@ -186,7 +194,7 @@ bool RunReporter::is_best(std::uint64_t done) const {
 }
 
 // Shows a traceback in full once; while the next failures repeat it, shows only its last line.
-void RunReporter::on_failed_group(const actors::FailedGroup& group) {
+void RunReporter::on_failed_group(const actors::controller::FailedGroup& group) {
   const std::string gist = core::gist_of(group.cause);
   std::string told = group.cause;
   if (gist != group.cause && gist == last_gist_) {
@@ -201,19 +209,11 @@ void RunReporter::on_failed_group(const actors::FailedGroup& group) {
 // Writes to the log alone: the company's own notes tell the user which roles come and go.
 void RunReporter::on_peer(const std::string& name, bool up, const std::string& cause) {
   const std::lock_guard lock(mutex_);
-  files_.output.log(name + (up ? " is up" : ": " + cause));
+  output_.log(name + (up ? " is up" : ": " + cause));
 }
 
 void RunReporter::on_rewards(const actors::SetRewards& set) {
-  std::string text = "reward set " + std::to_string(set.set) + " from update " +
-                     std::to_string(set.from_update + 1) + " on:";
-  for (const actors::RewardMember& member : set.members) {
-    char weight[32];
-    std::snprintf(weight, sizeof weight, " x %g", member.weight);
-    text += " " + member.name + weight;
-  }
-  if (!set.formula.empty()) text += "; formula " + set.formula;
-  on_note(text);
+  on_note(set_words(set));
   const std::lock_guard lock(mutex_);
   reward_sets_.try_emplace(set.set, set);
 }
@@ -224,7 +224,7 @@ std::map<std::uint64_t, actors::SetRewards> RunReporter::reward_sets() const {
 }
 
 void RunReporter::on_awaited_rewards(const std::set<std::string>& names) {
-  const std::string join = " --join " + folder_.path().string() + " --name ";
+  const std::string join = " --join " + core::shell_word(folder_.path().string()) + " --name ";
   for (const std::string& name : names) {
     on_note("waiting for reward " + name +
             ", which was attached to this run: `troupe attach reward" + join + name +
@@ -233,28 +233,30 @@ void RunReporter::on_awaited_rewards(const std::set<std::string>& names) {
   }
 }
 
-core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
+core::Result<void> RunReporter::on_update(const actors::controller::UpdateReport& report) {
   const std::lock_guard lock(mutex_);
   const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
   TROUPE_TRY(record(row));
   for (const auto& [name, value] : report.metrics)
     if (name == "reward/mean") truth_.on_reward(value);
-  done_ = report.done;
-  progress_.update(row);
+  headway_.on_update(row);
+  display_.progress().update(row);
   for (const std::string& line : silence_.on_update(row))
     say(line);
   return folder_.check_here();
 }
 
-core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& report) {
+core::Result<void> RunReporter::on_evaluation(const actors::controller::EvaluationReport& report) {
   const std::lock_guard lock(mutex_);
   observe::MetricRow row{report.done, unix_seconds(), {}};
   std::vector<std::string> alarms;
-  const auto scored = [](const actors::EvaluatedSet& set) { return !set.accuracy.empty(); };
+  const auto scored = [](const actors::controller::EvaluatedSet& set) {
+    return !set.accuracy.empty();
+  };
   if (!report.greedy && std::ranges::any_of(report.sets, scored)) {
     TROUPE_TRY_SET(row.values, sampled_figures(report, alarms));
   }
-  for (const actors::EvaluatedSet& set : report.sets) {
+  for (const actors::controller::EvaluatedSet& set : report.sets) {
     const std::string own = set.name.empty() ? "eval/" : "eval/" + set.name + "/";
     if (report.greedy && scored(set))
       row.values.emplace_back(own + "greedy", mean_of(set.accuracy));
@@ -264,9 +266,9 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
     }
   }
   row.values.emplace_back("time/eval", report.seconds);
-  progress_.leave_out(report.seconds);
+  display_.progress().leave_out(report.seconds);
   TROUPE_TRY(record(row));
-  for (const actors::EvaluatedSet& set : report.sets)
+  for (const actors::controller::EvaluatedSet& set : report.sets)
     say(held_out_line(report, set));
   for (const std::string& alarm : alarms)
     say(alarm);
@@ -276,8 +278,8 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
 }
 
 // Metrics of the sampled evaluation, whose file the data role has just written.
-core::Result<actors::Metrics> RunReporter::sampled_figures(const actors::EvaluationReport& report,
-                                                           std::vector<std::string>& alarms) {
+core::Result<actors::controller::Metrics> RunReporter::sampled_figures(
+    const actors::controller::EvaluationReport& report, std::vector<std::string>& alarms) {
   TROUPE_TRY_ASSIGN(sets, config::eval_sets(config_));
   AnswerRules rules;
   for (const config::HeldOutSet& set : sets)
@@ -291,27 +293,19 @@ core::Result<actors::Metrics> RunReporter::sampled_figures(const actors::Evaluat
 }
 
 core::Result<void> RunReporter::on_figures(std::uint64_t done,
-                                           const actors::Metrics& figures,
+                                           const actors::controller::Metrics& figures,
                                            const std::string& line) {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, value] : figures)
-    if (name == "time/eval") progress_.leave_out(value);
+    if (name == "time/eval") display_.progress().leave_out(value);
   TROUPE_TRY(record({done, unix_seconds(), figures}));
   say(line);
   return best_.check();
 }
 
 core::Result<std::filesystem::path> RunReporter::begin_checkpoint(std::uint64_t done) {
-  const auto here = folder_.check_here();
-  if (!here && here.error().code == core::ErrorCode::kClosed) return here.failure();
   const std::lock_guard lock(mutex_);
-  if (!here && !std::exchange(beside_, true)) {
-    const auto rescue = store::free_sibling(folder_.path(), ".rescued-");
-    files_.checkpoints = store::CheckpointStore(rescue / "ckpt", config_.ckpt.max_num);
-  }
-  TROUPE_TRY_ASSIGN(folder, files_.checkpoints.begin(done));
-  open_checkpoint_.emplace(std::move(folder));
-  return open_checkpoint_->path();
+  return checkpoints_.begin(done);
 }
 
 async::task<core::Result<std::filesystem::path>> RunReporter::commit_checkpoint(
@@ -321,56 +315,33 @@ async::task<core::Result<std::filesystem::path>> RunReporter::commit_checkpoint(
   co_return committed;
 }
 
-// Moves and copies under the lock what it needs, then works without it: only one checkpoint is made
-// at a time.
 core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done) {
   std::unique_lock lock(mutex_);
-  TROUPE_CHECK(open_checkpoint_.has_value(), "a checkpoint is begun before it is committed");
-  store::AtomicFolder open = std::move(*open_checkpoint_);
-  open_checkpoint_.reset();
-  const store::CheckpointStore checkpoints = files_.checkpoints;
-  const std::string arithmetic = arithmetic_;
-  const LoadedModules modules = modules_;
-  files_.output.checkpoint_begins();
+  RunCheckpoints::Open open = checkpoints_.take(done);
+  output_.checkpoint_begins();
   lock.unlock();
-  const auto synced = store::sync_path(folder_.metrics_file());
-  if (!synced && synced.error().code != core::ErrorCode::kNotFound) return synced.failure();
-  const auto& hashes = contents_.get();  // blocks until all files are hashed
-  if (!hashes) {
-    on_note("a resume cannot tell whether the contents are the same: " + hashes.error().message);
-  }
-  Hashes all = hashes ? *hashes : Hashes();
-  modules.add_to(all);
-  TROUPE_TRY_ASSIGN(
-      folder, checkpoints.commit(done, std::move(open), hashes_json(all, arithmetic, begins_at_)));
+  const auto note = [this](const std::string& text) { on_note(text); };
+  TROUPE_TRY_ASSIGN(folder, checkpoints_.write(done, std::move(open), note));
   on_note("checkpoint " + folder.string());
   lock.lock();
-  files_.output.checkpoint_is(folder);
-  logged_ = done;
-  log_bytes_ = 0;
-  const bool covers = !config_.run.keep_experience && !beside_;
+  output_.checkpoint_is(folder);
+  const bool covers = checkpoints_.written(done);
   lock.unlock();
   if (covers) TROUPE_TRY(folder_.experience().remove_up_to(done));
   return folder;
 }
 
-// A file that cannot be read is noticed by whoever writes there.
 bool RunReporter::log_is_long(std::uint64_t done) {
   const std::scoped_lock lock(mutex_);
-  for (; logged_ < done; ++logged_) {
-    const auto size = folder_.experience().size_of(logged_ + 1);
-    if (size) log_bytes_ += *size;
-  }
-  return log_bytes_ >= static_cast<std::uint64_t>(config_.ckpt.log_bytes_max) ||
-         files_.output.needs_checkpoint();
+  return checkpoints_.log_is_long(done) || output_.needs_checkpoint();
 }
 
 bool RunReporter::stop_requested() const {
-  return app::stop_requested().load();
+  return cli::stop_requested().load();
 }
 
 std::optional<core::TimePoint> RunReporter::stop_deadline() const {
-  auto end = app::stop_deadline();
+  auto end = cli::stop_deadline();
   const core::Duration all = std::chrono::seconds(config_.run.grace_s);
   if (end) *end -= std::min<core::Duration>(all / 4, limits::kGraceMargin);
   return end;
@@ -379,9 +350,9 @@ std::optional<core::TimePoint> RunReporter::stop_deadline() const {
 void RunReporter::on_given_up(const std::string& said) {
   {
     const std::lock_guard lock(mutex_);
-    files_.output.log(said);
+    output_.log(said);
   }
-  end_at_once(said);
+  cli::end_at_once(said);
 }
 
 core::Result<void> begin_in(const std::string& arithmetic,
@@ -393,4 +364,4 @@ core::Result<void> begin_in(const std::string& arithmetic,
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,14 +1,14 @@
 // Reports a run's progress to metrics.jsonl (the authoritative record), TensorBoard, troupe.log and
-// the terminal; also manages checkpoints and measures the time of each phase. It is the
-// controller's listener; callable on any thread, because the company reports through it, too. A
-// checkpoint is hashed on a thread of its own. If the run folder disappears, the run ends and its
-// last checkpoint is written beside it. Owned by the `train` command, which reads the totals after
-// the run.
+// the terminal, and hands out its checkpoints. It is the controller's listener; callable on any
+// thread, because the company reports through it, too. A checkpoint is hashed on a thread of its
+// own. Owned by the `train` command, which reads the totals after the run.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
-#include "apps/session/roles/contents.hpp"
-#include "apps/session/roles/loaded_modules.hpp"
+#include "apps/session/headway.hpp"
+#include "apps/session/returns.hpp"
+#include "apps/session/run_checkpoints.hpp"
+#include "apps/session/run_display.hpp"
 #include "apps/session/run_output.hpp"
 #include "apps/session/silence_watch.hpp"
 #include "apps/session/truth_alarm.hpp"
@@ -17,10 +17,6 @@
 #include "runtime/core/clock.hpp"
 #include "runtime/observe/best_metric.hpp"
 #include "runtime/observe/metric_row.hpp"
-#include "runtime/observe/phase_timer.hpp"
-#include "runtime/observe/progress.hpp"
-#include "runtime/store/atomic_folder.hpp"
-#include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_start.hpp"
 
 #include <cstdint>
@@ -30,13 +26,12 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
-class RunReporter final : public actors::RunListener {
+class RunReporter final : public actors::controller::RunListener {
  public:
   // Opens the files and prints the notes of `start`, then `notes`. `updates`: of the whole run.
   // Every checkpoint's manifest gets the hashes of `contents`. `start` and `contents` outlive this
@@ -49,19 +44,19 @@ class RunReporter final : public actors::RunListener {
                                                          const std::vector<std::string>& notes);
 
   void on_phase(const std::string& phase) override;
-  void on_failed_group(const actors::FailedGroup& group) override;
+  void on_failed_group(const actors::controller::FailedGroup& group) override;
   void on_peer(const std::string& name, bool up, const std::string& cause) override;
   // Prints a line above the progress display and writes it to troupe.log.
   void on_note(const std::string& text) override;
-  void on_failed_update(const actors::FailedUpdate& failed) override;
+  void on_failed_update(const actors::controller::FailedUpdate& failed) override;
   void on_rewards(const actors::SetRewards& set) override;
   void on_awaited_rewards(const std::set<std::string>& names) override;
   void on_groups(const actors::GroupCounts& counts) override;
-  core::Result<void> on_update(const actors::UpdateReport& report) override;
-  core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
+  core::Result<void> on_update(const actors::controller::UpdateReport& report) override;
+  core::Result<void> on_evaluation(const actors::controller::EvaluationReport& report) override;
   // A row of metrics of its own, and a line for the user.
   core::Result<void> on_figures(std::uint64_t done,
-                                const actors::Metrics& figures,
+                                const actors::controller::Metrics& figures,
                                 const std::string& line) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
@@ -82,23 +77,25 @@ class RunReporter final : public actors::RunListener {
   std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
 
   // The last update that failed, for the next session's plan.
-  actors::FailedUpdate failed_update() const;
+  actors::controller::FailedUpdate failed_update() const;
 
   // The class of arithmetic that every checkpoint's manifest gets from now on.
   void computes_in(std::string arithmetic);
 
   // Updates done, counted from the run's beginning.
   std::uint64_t done() const;
+  // Headway::last_good.
+  std::optional<std::uint64_t> last_good() const;
+  // The steps that have a checkpoint, ascending; whether this object has made one.
+  core::Result<std::vector<std::uint64_t>> checkpoints() const;
+  bool has_saved() const;
+  // Says that the run goes back there, and why, and gives newer checkpoints other names.
+  core::Result<void> go_back_to(const Returns::Place& place, const std::string& cause);
   // Ends the current phase; returns the seconds of each phase in order of first appearance.
   std::vector<std::pair<std::string, double>> phases();
 
  private:
-  struct Files {
-    RunOutput output;
-    store::CheckpointStore checkpoints;
-  };
-
-  RunReporter(Files files,
+  RunReporter(RunOutput output,
               const config::TrainConfig& config,
               const store::RunStart& start,
               std::uint64_t updates,
@@ -106,33 +103,23 @@ class RunReporter final : public actors::RunListener {
               const Hashing& contents);
   core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   core::Result<void> record(const observe::MetricRow& row);
-  core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report,
-                                                std::vector<std::string>& alarms);
+  core::Result<actors::controller::Metrics> sampled_figures(
+      const actors::controller::EvaluationReport& report, std::vector<std::string>& alarms);
   void say(const std::string& text);
-  void tick(std::stop_token stop);
 
   const config::TrainConfig config_;
   const store::RunFolder& folder_;
-  const Hashing& contents_;
   std::string last_gist_;     // of the last failed group's cause; on the controller's strand
   mutable std::mutex mutex_;  // protects the members below
-  Files files_;
-  std::optional<store::AtomicFolder> open_checkpoint_;
-  std::string arithmetic_;
-  bool beside_ = false;  // checkpoints go beside the run folder, which is gone
+  RunOutput output_;
+  RunCheckpoints checkpoints_;
   observe::BestMetric best_;
   TruthAlarm truth_;
-  LoadedModules modules_;
   SilenceWatch silence_;
-  std::uint64_t done_;
-  std::uint64_t logged_;  // updates whose experience log is in log_bytes_, or in a checkpoint
-  std::uint64_t log_bytes_ = 0;  // of the updates since the newest checkpoint
-  const std::optional<std::uint64_t> begins_at_;  // RunStart::first
-  actors::FailedUpdate failed_;
-  observe::PhaseTimer timer_;
-  observe::Progress progress_;
+  Headway headway_;
+  actors::controller::FailedUpdate failed_;
+  RunDisplay display_;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
-  std::jthread ticker_;                        // redraws the progress display every second
   async::DeviceThread hashing_{"checkpoint"};  // last, so that its job ends before the rest
 };
 
@@ -142,4 +129,4 @@ core::Result<void> begin_in(const std::string& arithmetic,
                             const store::RunStart& start,
                             RunReporter& reporter);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,17 +1,15 @@
 #include "apps/session/run_session.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "runtime/async/run_on.hpp"
 
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
-using core::Result;
-
-constexpr std::uint64_t kPlaceLooks = 5;  // every so many looks the run folder is looked at
+constexpr std::uint64_t kPlaceLooks = 5;  // every that many looks the run folder is looked at
 
 // The conductor as a role: when it ends, so does the session.
 class ConductorRole final : public cluster::Role {
@@ -61,12 +59,13 @@ Result<void> RunSession::run() {
     outcome_.set(std::move(started));
   }
   std::uint64_t looks = 0;
-  for (bool told = false; !outcome_.wait_for(actors::limits::kLookEvery);) {
+  for (bool told = false; !outcome_.wait_for(actors::controller::limits::kLookEvery);) {
     if (++looks % kPlaceLooks == 0) look_at_place();
-    if (stop_requested() && !std::exchange(told, true)) {
-      parts_.listener->on_note(stop_deadline() ? "stopping within run.grace_s; Ctrl-C ends at once"
-                                               : "stopping after this update, with a checkpoint; "
-                                                 "Ctrl-C again ends at once");
+    if (cli::stop_requested() && !std::exchange(told, true)) {
+      parts_.listener->on_note(cli::stop_deadline()
+                                   ? "stopping within run.grace_s; Ctrl-C ends at once"
+                                   : "stopping after this update, with a checkpoint; "
+                                     "Ctrl-C again ends at once");
     }
   }
   Result<void> ended = outcome_.wait();
@@ -75,14 +74,14 @@ Result<void> RunSession::run() {
   return ended;
 }
 
-// A head that another one has superseded ends; a folder that is gone is noticed by whoever writes.
+// A head that another one has superseded ends; a folder that is gone is noticed at the next write.
 void RunSession::look_at_place() {
   const auto place = parts_.check_place();
   if (!place && place.error().code == core::ErrorCode::kClosed) end(place.error());
 }
 
 async::task<Result<void>> RunSession::start() {
-  TROUPE_CO_TRY(co_await host(actors::kDataRole, std::move(parts_.data), &data_host_));
+  TROUPE_CO_TRY(co_await host(actors::controller::kDataRole, std::move(parts_.data), &data_host_));
   cluster::RoleHost::Factory conductor = [this](const cluster::RoleServices& services) {
     return make_conductor(services);
   };
@@ -125,10 +124,10 @@ void RunSession::end(core::Error error) {
     const std::lock_guard lock(mutex_);
     if (!conductor_strand_) return outcome_.set(core::fail(std::move(error)));
   }
-  tell([error](actors::Conductor& conductor) { conductor.end(error); });
+  tell([error](actors::controller::Conductor& conductor) { conductor.end(error); });
 }
 
-void RunSession::tell(std::function<void(actors::Conductor&)> what) {
+void RunSession::tell(std::function<void(actors::controller::Conductor&)> what) {
   const std::lock_guard lock(mutex_);
   if (!conductor_strand_) return;
   async::post(conductor_strand_, [told = conductor_, what = std::move(what)] {
@@ -143,4 +142,4 @@ async::task<void> RunSession::stop() {
   data_host_.reset();
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

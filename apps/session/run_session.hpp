@@ -16,7 +16,7 @@
 #include <mutex>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // How a session ended. Only the first `set` counts. Call `set` on any thread, `wait` on one, once.
 class Outcome {
@@ -38,7 +38,7 @@ class Outcome {
 
 // A conductor, and how it answers requests.
 struct HostedConductor {
-  std::shared_ptr<actors::Conductor> conductor;
+  std::shared_ptr<actors::controller::Conductor> conductor;
   std::unique_ptr<cluster::Role> role;
 };
 
@@ -54,7 +54,7 @@ struct SessionParts {
   cluster::RoleHost::Factory data;  // of data/0
   // Makes controller/0; called once, on its strand.
   std::function<HostedConductor(const cluster::RoleServices&)> conductor;
-  actors::RunListener* listener = nullptr;
+  actors::controller::RunListener* listener = nullptr;
   // Called on the thread of `run` when the roles are up, with the class of arithmetic that they
   // compute in; its error ends the session. May be null.
   std::function<core::Result<void>(const std::string& arithmetic)> roles_up;
@@ -76,7 +76,7 @@ class RunSession {
   // anything to save.
   void end(core::Error error);
   // Any thread. Posts `what` to the conductor's strand; does nothing without a conductor.
-  void tell(std::function<void(actors::Conductor&)> what);
+  void tell(std::function<void(actors::controller::Conductor&)> what);
 
  private:
   async::task<core::Result<void>> start();
@@ -95,8 +95,8 @@ class RunSession {
   bool over_ = false;
   std::unique_ptr<cluster::RoleHost> data_host_, controller_host_;
   std::mutex mutex_;  // protects the two below
-  std::weak_ptr<actors::Conductor> conductor_;
+  std::weak_ptr<actors::controller::Conductor> conductor_;
   async::Executor conductor_strand_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -2,8 +2,10 @@
 
 #include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/silence_watch.hpp"
 #include "apps/session/status_text.hpp"
+#include "runtime/core/shell_word.hpp"
 #include "runtime/learn/evaluation.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/store/run_start.hpp"
@@ -15,7 +17,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using nlohmann::ordered_json;
@@ -108,20 +110,22 @@ double peak_gb() {
 }
 
 // What to do with a model of this kind.
-std::string next_command(const std::string& run, config::Methods method) {
-  if (method == config::kRm)
+std::string next_command(const std::string& run, const config::TrainConfig& config) {
+  const bool supervised = (config.method & config::kSupervised) != 0;
+  if (supervised && supervised_method(config).scores)
     return "troupe score --model " + run + " --data ROWS.jsonl --out SCORED.jsonl";
-  if (method == config::kPrm)
+  if (supervised && supervised_method(config).steps())
     return "troupe score --process-model " + run + " --data ROWS.jsonl --out SCORED.jsonl";
-  return "troupe generate --model " + run + " --prompt 'TEXT'";
+  return "troupe generate --model " + run + (config.data.apply_chat_template ? " --chat" : "") +
+         " --prompt 'TEXT'";
 }
 
 // A run folder stands for its newest model in every command.
-void print_model(const store::RunFolder& folder, config::Methods method) {
+void print_model(const store::RunFolder& folder, const config::TrainConfig& config) {
   const auto found = model::resolve_model(folder.path().string());
   if (!found || *found == folder.path()) return;
   std::printf("model %s; use it with: %s\n", found->c_str(),
-              next_command(folder.path().string(), method).c_str());
+              next_command(core::shell_word(folder.path().string()), config).c_str());
 }
 
 }  // namespace
@@ -153,7 +157,7 @@ void print_summary(const config::TrainConfig& config,
     std::printf("\n%s\n", line.c_str());
   std::printf("\npeak memory of one process %.2f GB; run folder %s\n", peak_gb(),
               folder.path().c_str());
-  print_model(folder, config.method);
+  print_model(folder, config);
 }
 
 void print_held_out(const store::RunFolder& folder, std::uint64_t steps) {
@@ -188,7 +192,7 @@ core::Result<void> say_finished(const config::TrainConfig& config,
                       "raise --train.max_steps to go on");
   }
   const std::string longer =
-      store::may_grow(config)
+      may_grow(config)
           ? "a larger --train.max_steps goes on from there"
           : "a longer run has another learning rate, so it is another run: the same command with a "
             "larger --train.max_steps and " +
@@ -198,4 +202,4 @@ core::Result<void> say_finished(const config::TrainConfig& config,
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

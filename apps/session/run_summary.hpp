@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // Prints the first evaluation against the last (if there are both), the wall time by phase, what
 // the roles did, samples without a score, why nothing was learned if so, peak memory, the folder of
@@ -34,4 +34,4 @@ core::Result<void> say_finished(const config::TrainConfig& config,
                                 std::uint64_t asked,
                                 const std::string& unit);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -6,9 +6,7 @@
 #include "runtime/config/read.hpp"
 #include "runtime/core/split.hpp"
 
-namespace troupe::app {
-
-using core::ErrorCode;
+namespace troupe::session {
 
 std::vector<std::string> split_commas(const std::vector<std::string>& given) {
   std::vector<std::string> words;
@@ -20,16 +18,17 @@ std::vector<std::string> split_commas(const std::vector<std::string>& given) {
 }
 
 core::Result<void> check_rule(const std::string& rule) {
-  if (rule.empty() || actors::rule_kind(rule) || actors::in_workers(rule)) return {};
+  if (rule.empty() || actors::reward::rule_kind(rule) || actors::reward::in_workers(rule))
+    return {};
   return core::fail(ErrorCode::kConfig, "there is no rule '" + rule + "'",
                     std::string("--rule takes ") + kRuleNames);
 }
 
 bool compares_label(const std::string& rule) {
-  return rule == "exact" || rule == "last_number" || actors::in_workers(rule);
+  return rule == "exact" || rule == "last_number" || actors::reward::in_workers(rule);
 }
 
-void CodeFlags::add_to(std::vector<Flag>& flags) {
+void CodeFlags::add_to(std::vector<cli::Flag>& flags) {
   flags.push_back({"--code-timeout", &timeout_s,
                    "of --rule code: seconds of a program for all tests of its row", false, 0.001,
                    3600});
@@ -63,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> CodeFlags::settings() const {
   return all;
 }
 
-void ProcessFlags::add_to(std::vector<Flag>& flags, std::string_view reduce_help) {
+void ProcessFlags::add_to(std::vector<cli::Flag>& flags, std::string_view reduce_help) {
   flags.push_back({"--process-model", &model,
                    "process reward model (troupe train prm), which scores each step"});
   flags.push_back({"--reduce", &reduce, reduce_help});
@@ -71,7 +70,7 @@ void ProcessFlags::add_to(std::vector<Flag>& flags, std::string_view reduce_help
       {"--step-separator", &separator,
        "of --process-model: text between two steps; \\n is a newline; else as trained"});
   flags.push_back({"--placeholder-token", &placeholder,
-                   "of --process-model: token behind a step; else as trained"});
+                   "of --process-model: token after a step; else as trained"});
   flags.push_back({"--reward-tokens", &reward_tokens,
                    "of --process-model: tokens of the choice, the best first; else as trained"});
 }
@@ -86,7 +85,8 @@ core::Result<void> ProcessFlags::check(bool steps) const {
                           " is read with --process-model",
                       "leave it out");
   }
-  if (reduce.empty() || actors::step_reduce(reduce) || (steps && reduce == "steps")) return {};
+  if (reduce.empty() || actors::reward::step_reduce(reduce) || (steps && reduce == "steps"))
+    return {};
   return core::fail(
       ErrorCode::kConfig, "--reduce: '" + reduce + "'",
       std::string("expected ") + (steps ? "steps, " : "") + "last, min, mean or product");
@@ -112,4 +112,4 @@ std::vector<std::pair<std::string, std::string>> ProcessFlags::settings() const 
           {"--reward-tokens", tokens}};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // The items of a flag that may be repeated, or hold several with commas between them.
 std::vector<std::string> split_commas(const std::vector<std::string>& given);
@@ -29,11 +29,11 @@ struct CodeFlags {
   std::int64_t memory_mb = 512;
   std::string score = "share";
 
-  void add_to(std::vector<Flag>& flags);
+  void add_to(std::vector<cli::Flag>& flags);
   // Error kConfig: set with another rule, or an unknown score.
   core::Result<void> check(const std::string& rule) const;
   void fill(config::TrainConfig& config) const;
-  // Those that are not as by default, as settings of a PartFile.
+  // The flags that differ from their defaults, as settings of a PartFile.
   std::vector<std::pair<std::string, std::string>> settings() const;
 };
 
@@ -42,7 +42,7 @@ struct ProcessFlags {
   std::vector<std::string> reward_tokens;
 
   // `reduce`: the default, and the words to choose from.
-  void add_to(std::vector<Flag>& flags, std::string_view reduce_help);
+  void add_to(std::vector<cli::Flag>& flags, std::string_view reduce_help);
   // Error kConfig: set without --process-model; `reduce` is none of last, min, mean, product and,
   // with `steps`, steps.
   core::Result<void> check(bool steps) const;
@@ -55,4 +55,4 @@ struct ProcessFlags {
   }
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 constexpr double kNearlyAll = 0.99;
-// Of few answers all may be cut by chance, where scores differ nevertheless.
+// Fewer answers may all be cut by chance, although their scores would differ.
 constexpr std::uint64_t kAnswers_min = 256;
 
 constexpr const char* kCutText = "all answers were cut at their length limit (response/clip_ratio)";
@@ -126,4 +126,4 @@ void SilenceWatch::restore(const store::RunFolder& folder) {
   }
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

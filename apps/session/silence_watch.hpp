@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // Samples whose scores an update learns from; 0: the method has no rewards.
 std::uint64_t samples_of_update(const config::TrainConfig& config);
@@ -36,9 +36,9 @@ class SilenceWatch {
  private:
   enum Kind : std::size_t { kAllCut, kEqual, kCut, kUnscored, kFlat, kSkipped, kKinds };
   struct Cause {
-    bool nothing = true;  // nothing is learned then
+    bool nothing = true;           // nothing is learned then
     const char* what = "";         // "all groups had equal scores (...)"
-    const char* mends = "";        // what to look at
+    const char* mends = "";        // what to look at to fix it
     std::uint64_t streak_min = 3;  // updates
     std::uint64_t streak = 0, updates = 0;
     bool told = false;
@@ -52,4 +52,4 @@ class SilenceWatch {
   std::array<Cause, kKinds> causes_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

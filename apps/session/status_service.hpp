@@ -7,10 +7,8 @@
 
 #include "actors/company/company.hpp"
 #include "actors/protocol/ask.hpp"
-#include "apps/session/busy_together.hpp"
-#include "apps/session/role_figures.hpp"
+#include "apps/session/asked_roles.hpp"
 #include "apps/session/status_text.hpp"
-#include "apps/session/trace_file.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
@@ -21,14 +19,10 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct StatusParts {
   const config::TrainConfig* config = nullptr;
@@ -36,7 +30,7 @@ struct StatusParts {
   std::uint64_t generation = 1;  // of the run
   std::filesystem::path run_folder;
   cluster::Exchange* exchange = nullptr;
-  std::function<async::task<actors::CompanyView>()> view;
+  std::function<async::task<actors::company::CompanyView>()> view;
   std::function<void(const std::string&)> note;
 };
 
@@ -49,17 +43,17 @@ class StatusService {
   ~StatusService();
 
   // A role came up or was lost: asks it for reports from now on, or no longer. Any thread.
-  void role_up(const std::string& role);
-  void role_lost(const std::string& role);
+  void role_up(const std::string& role) { asked_.up(role); }
+  void role_lost(const std::string& role) { asked_.lost(role); }
 
   // The whole status as one JSON object (docs/protocol.md). May be awaited on any executor.
-  async::task<core::Result<std::string>> json(actors::CompanyView view);
+  async::task<core::Result<std::string>> json(actors::company::CompanyView view);
 
   // A session begins: `watched_s` counts from now.
   void session_begins();
   // Asks every role once more and writes the status to RUN/status.json. Call while the roles still
   // run; not on an io thread.
-  core::Result<void> write_report(actors::CompanyView view);
+  core::Result<void> write_report(actors::company::CompanyView view);
 
   // Sends a request to the controller in the service's name. May be awaited on any executor.
   template <class Request>
@@ -79,17 +73,9 @@ class StatusService {
   StatusService(StatusParts parts, async::IoThreads& io, async::Timers& timers);
   async::task<core::Result<void>> start();
   async::task<core::Result<void>> watch();
-  async::task<void> ask_all();
-  async::task<core::Result<void>> ask_one(std::string role, std::string node);
-  RoleReports newest(const actors::CompanyView& view) const;
-  void watch_progress();
-  // Says once of each plain Python reward what it costs an update.
-  void tell_costs();
-  // Says of each reward with several servers when some are away.
-  void tell_servers();
   async::task<std::string> controller_state();
-  async::task<StatusFacts> facts_of(actors::CompanyView view);
-  async::task<StatusFacts> newest_facts_of(actors::CompanyView view);
+  async::task<StatusFacts> facts_of(actors::company::CompanyView view);
+  async::task<StatusFacts> newest_facts_of(actors::company::CompanyView view);
   // Runs a coroutine on the service's strand. May be awaited on any executor.
   async::task<StatusFacts> on_strand(async::task<StatusFacts> facts);
   async::task<net::HttpResponse> serve(net::HttpRequest request);
@@ -102,22 +88,9 @@ class StatusService {
   actors::RoleContext context_;
   std::unique_ptr<cluster::RoleHost> host_;
   std::unique_ptr<net::HttpServer> http_;
-  std::optional<TraceFile> trace_;
-  BusyTogether together_;
   std::atomic<core::TimePoint> session_began_{};
-
-  std::mutex mutex_;  // protects `up_`
-  std::set<std::string> up_;
-
-  // On the service's strand.
-  RoleReports roles_;                          // as they answered
-  std::map<std::string, core::TimePoint> at_;  // when, by role
-  actors::CompanyView view_;                   // of this round
-  double last_progress_ = -1;
-  core::TimePoint moved_{};           // time of the last progress, or of the last note about none
-  std::set<std::string> costs_told_;  // of these rewards
-  std::map<std::string, core::TimePoint> servers_told_;  // of these rewards, when
+  AskedRoles asked_;  // on the service's strand
   bool closed_ = false;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -11,13 +11,13 @@
 #include <sstream>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using nlohmann::json;
 
 std::string place_of(const StatusFacts& facts, const std::string& role) {
-  for (const actors::PlacedRole& part : facts.company.roles) {
+  for (const actors::company::PlacedRole& part : facts.company.roles) {
     if (part.name == role) return part.node;
   }
   const auto found = facts.company.brought.find(role);
@@ -50,19 +50,19 @@ double seconds_between(core::TimePoint from, core::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// It was taken down for its errors, or is being.
-bool is_sick(const actors::PlacedRole& part) {
-  return part.sick || (part.state == actors::RoleState::kStopping && !part.moves);
+// Whether the role was taken down for its errors, or is being.
+bool is_sick(const actors::company::PlacedRole& part) {
+  return part.sick || (part.state == actors::company::RoleState::kStopping && !part.moves);
 }
 
 // 0 for a role that is up, or that may start at once.
-double starts_in_s(const actors::PlacedRole& part, core::TimePoint now) {
-  const bool waits = part.state == actors::RoleState::kWanted && part.not_before > now;
+double starts_in_s(const actors::company::PlacedRole& part, core::TimePoint now) {
+  const bool waits = part.state == actors::company::RoleState::kWanted && part.not_before > now;
   return waits ? seconds_between(now, part.not_before) : 0.0;
 }
 
 // A wanted role, as the company places it.
-json part_json(const actors::PlacedRole& part, core::TimePoint now) {
+json part_json(const actors::company::PlacedRole& part, core::TimePoint now) {
   const char* const states[] = {"wanted", "starting", "up", "stopping"};
   return {{"name", part.name},
           {"kind", part.kind},
@@ -75,7 +75,7 @@ json part_json(const actors::PlacedRole& part, core::TimePoint now) {
           {"last_cause", part.last_cause}};
 }
 
-json lost_json(const actors::LostNode& node, core::TimePoint now) {
+json lost_json(const actors::company::LostNode& node, core::TimePoint now) {
   return {{"name", node.name},
           {"host", node.host},
           {"cause", node.cause},
@@ -185,7 +185,7 @@ void print_counts(std::string& page, const json& run) {
   }
 }
 
-// Of a supervised run, which samples and scores nothing.
+// True for a supervised run, which samples and scores nothing.
 bool only_steps(const json& run) {
   const auto none = [&run](const char* name) { return run[name].empty(); };
   return none("generators") && none("rewards") && none("staleness_tokens");
@@ -249,10 +249,10 @@ std::string status_json(const StatusFacts& facts) {
   for (const auto& [name, report] : facts.roles)
     roles.push_back(role_json(facts, report));
   json parts = json::array();
-  for (const actors::PlacedRole& part : facts.company.roles)
+  for (const actors::company::PlacedRole& part : facts.company.roles)
     parts.push_back(part_json(part, facts.company.now));
   json lost = json::array();
-  for (const actors::LostNode& node : facts.company.lost)
+  for (const actors::company::LostNode& node : facts.company.lost)
     lost.push_back(lost_json(node, facts.company.now));
   json object = {{"nodes", std::move(nodes)},
                  {"cast", std::move(parts)},
@@ -309,10 +309,10 @@ std::string status_metrics(const StatusFacts& facts) {
   for (const auto& [name, report] : facts.roles)
     of_role("troupe_role_figures_age_seconds", name, "", report.age_s);
   out << "# TYPE troupe_role_sick gauge\n";
-  for (const actors::PlacedRole& part : facts.company.roles)
+  for (const actors::company::PlacedRole& part : facts.company.roles)
     of_role("troupe_role_sick", part.name, "", is_sick(part));
   out << "# TYPE troupe_role_starts_in_seconds gauge\n";
-  for (const actors::PlacedRole& part : facts.company.roles)
+  for (const actors::company::PlacedRole& part : facts.company.roles)
     of_role("troupe_role_starts_in_seconds", part.name, "", starts_in_s(part, facts.company.now));
   out << "# TYPE troupe_node_memory_bytes gauge\n";
   for (const auto& node : facts.company.nodes) {
@@ -356,4 +356,4 @@ std::string status_page(const std::string& text) {
   return page;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

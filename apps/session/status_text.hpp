@@ -8,10 +8,10 @@
 
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct StatusFacts {
-  actors::CompanyView company;
+  actors::company::CompanyView company;
   RoleReports roles;           // the newest report of each, with its age
   std::string controller;      // its snapshot as JSON; "" when it did not answer
   double busy_together_s = 0;  // generators and policy busy at once, in all sessions so far
@@ -34,4 +34,4 @@ struct RoleShares {
 // `role`: one of the objects in "roles" of the JSON.
 RoleShares shares_of(const nlohmann::json& role);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -11,30 +11,19 @@
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
-namespace troupe::app {
-namespace {
+namespace troupe::session {
 
-using core::ErrorCode;
-
-core::Result<data::SupervisedColumns> columns_of_config(const config::TrainConfig& config,
-                                                        const text::Tokenizer& tokenizer) {
+core::Result<data::SupervisedColumns> supervised_columns(const config::TrainConfig& config,
+                                                         const text::Tokenizer& tokenizer) {
   data::SupervisedColumns columns;
+  columns.take(config.data);
   TROUPE_TRY_SET(columns.steps, step_marks(config, tokenizer));
-  columns.kind = learn::Chosen<learn::Method>(config::method_names(config.method))->rows;
-  columns.input_key = config.data.input_key;
-  columns.output_key = config.data.output_key;
-  columns.prompt_key = config.data.prompt_key;
-  columns.chosen_key = config.data.chosen_key;
-  columns.rejected_key = config.data.rejected_key;
-  columns.margin_key = config.data.margin_key;
-  columns.label_key = config.data.label_key;
-  columns.as_chat = config.data.apply_chat_template;
-  columns.front = config.data.add_special_tokens;
-  columns.every_turn = config.data.multiturn;
-  columns.input_template = config.data.input_template;
+  columns.kind = supervised_method(config).rows;
   columns.domains = domains_of(config);
   return columns;
 }
+
+namespace {
 
 core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
     const config::TrainConfig& config,
@@ -49,8 +38,8 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
   TROUPE_TRY_SET(limits.context, taught_context(config, spec.context));
   limits.vocab = spec.vocab;
   limits.drop_too_long = config.data.drop_too_long;
-  limits.each_file = !config.data.probs.empty();
-  TROUPE_TRY_ASSIGN(columns, columns_of_config(config, tokenizer));
+  limits.each_set = !config.data.probs.empty();
+  TROUPE_TRY_ASSIGN(columns, supervised_columns(config, tokenizer));
   if (!training && columns.kind == data::RowKind::kPair)
     columns.category_key = config.eval.source_key;
   const std::string& files = training ? config.data.dataset : config.eval.dataset;
@@ -73,18 +62,6 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
 
 core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config) {
   SupervisedInputs inputs;
-  if (config.method == config::kKto && config.train.batch_size < 2) {
-    return core::fail(
-        ErrorCode::kConfig,
-        "train.batch_size: kto compares each answer with those of other rows of its step",
-        "give at least 2");
-  }
-  if (config.method == config::kKto && config.data.rows_together > 1) {
-    return core::fail(ErrorCode::kConfig,
-                      "data.rows_together: kto compares each answer with that of the next row of "
-                      "its step, which should be of another prompt",
-                      "leave it at 1");
-  }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
@@ -108,9 +85,10 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
     TROUPE_TRY_SET(inputs.evaluation,
                    load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
   }
-  const bool generates = config.method != config::kRm && config.method != config::kPrm;
+  const learn::Method& method = supervised_method(config);
+  const bool generates = !method.scores && !method.steps();
   if (generates && inputs.train->has_chats()) {
-    const auto ends = end_tokens(tokenizer.eos_ids(), spec);
+    const auto ends = cli::end_tokens(tokenizer.eos_ids(), spec);
     if (auto note = data::answer_end_note(tokenizer, *chat, ends))
       inputs.notes.push_back(std::move(*note));
   }
@@ -118,7 +96,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   if (const std::int64_t together = config.data.rows_together; together > 1)
     runs = inputs.train->prompt_runs(static_cast<std::uint64_t>(together));
   TROUPE_TRY_SET(inputs.order, data::BlendOrder::create(
-                                   inputs.train->file_rows(), config.data.probs,
+                                   inputs.train->set_rows(), config.data.probs,
                                    static_cast<std::uint64_t>(config.train.seed), std::move(runs)));
   TROUPE_TRY_SET(inputs.steps, updates_of_run(config, inputs.train->size()));
   if (auto note = left_over_note(config, inputs.train->size()))
@@ -130,4 +108,4 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   return inputs;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct SupervisedInputs {
   std::shared_ptr<const data::SupervisedDataset> train;
@@ -23,7 +23,11 @@ struct SupervisedInputs {
   std::vector<std::string> notes;                             // what the user should know
 };
 
+// How the run's method reads a row.
+core::Result<data::SupervisedColumns> supervised_columns(const config::TrainConfig& config,
+                                                         const text::Tokenizer& tokenizer);
+
 // Errors name the key, or file and line.
 core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,6 +1,7 @@
 #include "apps/session/supervised_run.hpp"
 
 #include "actors/supervised/rows_role.hpp"
+#include "actors/supervised/rows_state.hpp"
 #include "actors/supervised/step_controller.hpp"
 #include "apps/session/eval_figures.hpp"
 #include "apps/session/roles/role_devices.hpp"
@@ -13,21 +14,21 @@
 
 #include <nlohmann/json.hpp>
 
-namespace troupe::app {
-namespace {
+#include <algorithm>
 
-using core::Result;
+namespace troupe::session {
+namespace {
 
 // Writes the rows of a step that ended the run to a file for the user; returns its path.
 class RowDump {
  public:
-  RowDump(actors::TrainingRows rows, std::uint64_t batch, std::filesystem::path folder)
+  RowDump(actors::supervised::TrainingRows rows, std::uint64_t batch, std::filesystem::path folder)
       : rows_(std::move(rows)), batch_(batch), folder_(std::move(folder)) {}
 
   Result<std::string> operator()(std::uint64_t step) {
     std::string text;
     for (std::uint64_t place = step * batch_; place < (step + 1) * batch_; ++place)
-      text += line_of(rows_.training->row(rows_.order.row_at(place)));
+      text += line_of(rows_.training->row(rows_.row_at(place)));
     const auto file = folder_ / ("failed_step_" + std::to_string(step + 1) + ".jsonl");
     TROUPE_TRY(store::replace_file(file, text));
     return file.string();
@@ -45,7 +46,7 @@ class RowDump {
     return line.dump() + "\n";
   }
 
-  actors::TrainingRows rows_;
+  actors::supervised::TrainingRows rows_;
   const std::uint64_t batch_;
   const std::filesystem::path folder_;
 };
@@ -70,28 +71,43 @@ class SupervisedRun final : public RunLife {
       return say_finished(config_, *start.checkpoint, steps, "steps");
     }
     SessionParts parts;
-    actors::RunPlan plan = step_plan(config_, steps, held_out_rows());
+    actors::controller::RunPlan plan = step_plan(config_, steps, held_out_rows());
     resume(start, parts, plan);
     if (start.checkpoint && evaluations_in(start.folder.metrics_file(), done_) == 0)
       plan.evaluations_owed = 1;
     TROUPE_TRY_ASSIGN(reporter, open_reporter(start, steps, inputs_->notes));
-    const actors::TrainingRows rows{inputs_->train, *inputs_->order, inputs_->evaluation};
-    parts.data = actors::factory_of<actors::RowsRole>(
-        [rows](actors::RoleContext) { return std::make_shared<actors::RowsRole>(rows); });
-    actors::StepPlan of_steps;
+    if (start.checkpoint) {
+      TROUPE_TRY_ASSIGN(before, actors::supervised::read_rows_state(start.checkpoint->folder));
+      passed_over_ = std::max(passed_over_, before);
+    }
+    const actors::supervised::TrainingRows rows{inputs_->train, *inputs_->order,
+                                                inputs_->evaluation, passed_over_};
+    parts.data = actors::factory_of<actors::supervised::RowsRole>([rows](actors::RoleContext) {
+      return std::make_shared<actors::supervised::RowsRole>(rows);
+    });
+    actors::supervised::StepPlan of_steps;
     of_steps.epoch_rows = inputs_->order->rows();
+    of_steps.passed_over = passed_over_;
     of_steps.dump_rows = RowDump(rows, plan.groups, start.folder.path());
     parts.conductor = [plan, of_steps,
                        told = reporter.get()](const cluster::RoleServices& services) {
-      return hosted(std::make_shared<actors::StepController>(actors::context_of(services), plan,
-                                                             of_steps, *told),
+      return hosted(std::make_shared<actors::supervised::StepController>(
+                        actors::context_of(services), plan, of_steps, *told),
                     services);
     };
-    const auto ended = conduct(std::move(parts), std::move(preloaded), steps, start, *reporter);
+    auto ended = conduct(std::move(parts), std::move(preloaded), steps, start, *reporter);
+    if (!ended) {
+      // The rows of the steps since then, that of the failure included, are passed over.
+      const auto pass_over = [&, failed = reporter->done() + 1](std::uint64_t to) {
+        passed_over_ += (failed - std::min(failed, to)) * plan.groups;
+        return Result<void>();
+      };
+      ended = go_back(ended.error(), start, *reporter, pass_over);
+    }
     if (!settle(ended, *reporter)) return ended;
     const auto phases = reporter->phases();
     const std::uint64_t done = reporter->done();
-    reporter.reset();  // ends the live block before the table
+    reporter.reset();  // ends the live line before the table
     print_held_out(start.folder, done);
     print_summary(config_, start.folder, done, load_s_, phases);
     return ended;
@@ -102,6 +118,7 @@ class SupervisedRun final : public RunLife {
   }
 
   std::optional<SupervisedInputs> inputs_;  // of all sessions
+  std::uint64_t passed_over_ = 0;           // places of the rows' order
 };
 
 }  // namespace
@@ -110,4 +127,4 @@ Result<void> run_supervised(config::TrainConfig config, config::Origins origins)
   return SupervisedRun(std::move(config), std::move(origins)).run();
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

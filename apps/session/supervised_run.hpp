@@ -7,10 +7,10 @@
 #include "runtime/config/builder.hpp"
 #include "runtime/core/result.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 
 // Trains from the model or the last checkpoint to the end, on the thread of the command. An error
 // after the first step says where the last whole step is saved, or why it is not.
 core::Result<void> run_supervised(config::TrainConfig config, config::Origins origins);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -2,13 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
-namespace troupe::app {
+namespace troupe::session {
 
 core::Result<TraceFile> TraceFile::create(const std::filesystem::path& file) {
   std::ofstream out(file, std::ios::trunc);
   if (!out) {
     return core::fail(core::ErrorCode::kResources, "cannot write " + file.string(),
-                      "--log.trace false goes without");
+                      "--log.trace false turns it off");
   }
   out << "[";
   return TraceFile(std::move(out));
@@ -59,4 +59,4 @@ void TraceFile::close() {
   out_.close();
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

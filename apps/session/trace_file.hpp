@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class TraceFile {
  public:
@@ -37,4 +37,4 @@ class TraceFile {
   bool first_ = true;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

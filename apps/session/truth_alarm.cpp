@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 double mean_of_values(const std::map<std::uint64_t, double>& means) {
@@ -98,4 +98,4 @@ void TruthAlarm::restore(const store::RunFolder& folder) {
   }
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class TruthAlarm {
  public:
@@ -52,4 +52,4 @@ class TruthAlarm {
   std::map<std::string, Best> best_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 // An environment is where rewards are.
@@ -19,8 +19,8 @@ bool runs_here(const config::TrainConfig& config, const std::string& given) {
 
 }  // namespace
 
-std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) {
-  std::vector<actors::WantedRole> roles;
+std::vector<actors::company::WantedRole> wanted_roles(const config::TrainConfig& config) {
+  std::vector<actors::company::WantedRole> roles;
   const auto add = [&](const std::string& kind, const std::string& name, const std::string& node) {
     roles.push_back({kind, name, runs_here(config, kind) ? "node/" + node : ""});
   };
@@ -34,11 +34,11 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
       if (here > 0 && rank >= here) roles.back().bound.clear();
     }
     if (ranks < 2) return;
-    for (actors::WantedRole& role : roles)
+    for (actors::company::WantedRole& role : roles)
       role.ranked = role.ranked || role.kind == kind;
   };
-  add_ranks("policy", actors::kPolicyRole, config.actor.ranks);
-  if (has_critic(config)) add_ranks("critic", actors::kCriticRole, config.critic.ranks);
+  add_ranks("policy", actors::controller::kPolicyRole, config.actor.ranks);
+  if (has_critic(config)) add_ranks("critic", actors::controller::kCriticRole, config.critic.ranks);
   if (config.method != config::kPpo) return roles;
   for (const RewardPart& part : reward_parts(config)) {
     if (part.kind == RewardPart::Kind::kFeedback) continue;  // comes with the samples
@@ -68,6 +68,16 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
   return roles;
 }
 
+std::vector<std::string> needed_kinds(const config::TrainConfig& config) {
+  const auto roles = wanted_roles(config);
+  std::vector<std::string> kinds = {"policy", "reward",    "environment",
+                                    "critic", "reference", "teacher"};
+  std::erase_if(kinds, [&roles](const std::string& kind) {
+    return std::ranges::count(roles, kind, &actors::company::WantedRole::kind) == 0;
+  });
+  return kinds;
+}
+
 std::string awaited_kinds(const config::TrainConfig& config) {
   std::string kinds;
   const auto add = [&](const std::string& kind, bool wanted, bool elsewhere = false) {
@@ -88,4 +98,4 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   return kinds;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

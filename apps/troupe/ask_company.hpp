@@ -13,17 +13,17 @@
 namespace troupe::app {
 
 // What this process says from now on, for the company.
-inline std::shared_ptr<actors::LogBacklog> overheard() {
-  auto log = std::make_shared<actors::LogBacklog>();
-  overhear([log](const std::string& text) { log->put(text); });
+inline std::shared_ptr<actors::node::LogBacklog> overheard() {
+  auto log = std::make_shared<actors::node::LogBacklog>();
+  cli::overhear([log](const std::string& text) { log->put(text); });
   return log;
 }
 
 // Sends a request from an admitted node to the company role.
 template <class Request>
-core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
-                                               Request request,
-                                               core::Duration deadline) {
+Result<typename Request::Reply> ask_from(const session::NodeGuest& guest,
+                                         Request request,
+                                         core::Duration deadline) {
   actors::RoleContext context = guest.context;
   context.call_deadline = deadline;
   return guest.run(actors::ask(std::move(context), "company/0", std::move(request)));
@@ -32,23 +32,23 @@ core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
 // Joins the company, sends the request to the company role, and leaves. `deadline`: of the request
 // alone.
 template <class Request>
-core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
-                                                  Request request,
-                                                  core::Duration deadline) {
-  TROUPE_TRY_ASSIGN(target, find_company(flags));
+Result<typename Request::Reply> ask_company(const session::JoinFlags& flags,
+                                            Request request,
+                                            core::Duration deadline) {
+  TROUPE_TRY_ASSIGN(target, session::find_company(flags));
   async::IoThreads io(1);
-  NodeSelf self;
+  session::NodeSelf self;
   self.name = "node/visitor-" + std::to_string(::getpid());
   self.run_id = target.run_id;
   self.run = target.run;
-  core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
-  NodeCalls calls;
+  Result<typename Request::Reply> reply = fail(ErrorCode::kInternal, "not asked");
+  session::NodeCalls calls;
   calls.note = [](const std::string&) {};
-  calls.once_in = [&](NodeGuest guest) -> core::Result<bool> {
+  calls.once_in = [&](session::NodeGuest guest) -> Result<bool> {
     reply = ask_from(guest, std::move(request), deadline);
     return false;
   };
-  TROUPE_TRY(live_through_gateway(io, target, std::move(self), calls));
+  TROUPE_TRY(session::live_through_gateway(io, target, std::move(self), calls));
   return reply;
 }
 

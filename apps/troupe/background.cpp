@@ -22,14 +22,11 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
-
 constexpr char kRunning = '+';
 constexpr char kFirstCode = 'A';  // the byte of a failure: this plus its error code
 
 core::Failure no_room(const std::string& what) {
-  return core::fail(ErrorCode::kResources, what + ": " + std::strerror(errno));
+  return fail(ErrorCode::kResources, what + ": " + std::strerror(errno));
 }
 
 void tell(int pipe, char kind, const std::string& words) {
@@ -37,7 +34,7 @@ void tell(int pipe, char kind, const std::string& words) {
   for (std::size_t sent = 0; sent < all.size();) {
     const ssize_t wrote = ::write(pipe, all.data() + sent, all.size() - sent);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return;  // the parent has exited: nobody reads this
+    if (wrote <= 0) return;  // the parent has exited: nothing reads this
     sent += static_cast<std::size_t>(wrote);
   }
 }
@@ -47,7 +44,7 @@ Result<void> in_words(const std::function<Result<void>(const SayRunning&)>& work
   try {
     return work(running);
   } catch (const std::exception& thrown) {
-    return core::fail(core::error_of(thrown, "unexpected failure"));
+    return fail(core::error_of(thrown, "unexpected failure"));
   }
 }
 
@@ -58,7 +55,7 @@ Result<void> in_words(const std::function<Result<void>(const SayRunning&)>& work
   ::signal(SIGHUP, SIG_IGN);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
-  keep_output_in(log);
+  session::keep_output_in(log);
   bool told = false;
   const auto running = [&](const std::string& words) {
     if (std::exchange(told, true)) return;
@@ -67,7 +64,7 @@ Result<void> in_words(const std::function<Result<void>(const SayRunning&)>& work
   };
   const Result<void> ended = in_words(work, running);
   if (!ended) {
-    std::fputs(error_text(ended.error()).c_str(), stderr);
+    std::fputs(cli::error_text(ended.error()).c_str(), stderr);
     if (!told) {
       tell(pipe, static_cast<char>(kFirstCode + static_cast<int>(ended.error().code)),
            ended.error().message);
@@ -87,7 +84,7 @@ Result<std::string> listen(int pipe) {
     if (got == 0) return told;
     if (got > 0) told.append(block, static_cast<std::size_t>(got));
     if (got < 0 && errno != EINTR) return no_room("cannot hear of the background process");
-    if (stop_requested()) return core::fail(ErrorCode::kInterrupted, "interrupted");
+    if (cli::stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
   }
 }
 
@@ -116,12 +113,12 @@ Result<BackgroundStart> start_in_background(
     return told.failure();
   }
   if (told->empty()) {
-    return core::fail(ErrorCode::kInternal, "the background process ended without a word",
-                      "its log is " + log.string());
+    return fail(ErrorCode::kInternal, "the background process ended without any output",
+                "its log is " + log.string());
   }
   if (told->front() == kRunning) return BackgroundStart{pid, told->substr(1)};
   ::waitpid(pid, nullptr, 0);
-  return core::fail(static_cast<ErrorCode>(told->front() - kFirstCode), told->substr(1));
+  return fail(static_cast<ErrorCode>(told->front() - kFirstCode), told->substr(1));
 }
 
 }  // namespace troupe::app

@@ -18,7 +18,7 @@ using SayRunning = std::function<void(const std::string& words)>;
 
 struct BackgroundStart {
   pid_t pid = 0;
-  std::string words;  // what the work said
+  std::string words;  // output of the work
 };
 
 // Starts `work` in a child process, with its output appended to `log` (created with mode 0600)

@@ -13,26 +13,26 @@ constexpr const char* kUsage = "usage: troupe ca init --out DIR [--days N] [--ho
 
 }  // namespace
 
-core::Result<void> run_ca(Words words) {
+Result<void> run_ca(cli::Words words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
     std::fputs(kUsage, stdout);
     return {};
   }
   if (words[0] != "init") {
-    return core::fail(core::ErrorCode::kConfig, "there is no 'troupe ca " + words[0] + "'",
-                      "use troupe ca init");
+    return fail(ErrorCode::kConfig, "there is no 'troupe ca " + words[0] + "'",
+                "use troupe ca init");
   }
   std::string out, hosts;
   std::int64_t days = 30;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe ca init: make a CA for one run and the certificate that its nodes share",
           {{"--out", &out, "folder to write to", true},
-           {"--days", &days, "how long both hold", false, 1, 3650},
+           {"--days", &days, "days that both certificates are valid", false, 1, 3650},
            {"--hosts", &hosts, "names and addresses of the gateways, with commas; none: any"}},
           words.subspan(1)));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   net::RunCaOptions options;
   options.folder = out;
   options.days = static_cast<int>(days);
@@ -46,8 +46,8 @@ core::Result<void> run_ca(Words words) {
       "%s/node.crt  copy to every node\n"
       "%s/node.key  copy to every node over a channel you trust (scp -p); mode 600 there too\n"
       "%s/ca.key    keep here or delete it: with it anybody makes nodes of this run\n"
-      "They hold for %lld days%s%s.\n",
-      out.c_str(), out.c_str(), out.c_str(), out.c_str(), static_cast<long long>(days),
+      "They hold for %ld days%s%s.\n",
+      out.c_str(), out.c_str(), out.c_str(), out.c_str(), days,
       hosts.empty() ? "" : "; gateways are reached as ", hosts.c_str());
   return {};
 }

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <iostream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -23,10 +22,6 @@
 
 namespace troupe::app {
 namespace {
-
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 
 constexpr const char* kChatCommands =
     "/reset forgets the dialogue   /system TEXT sets the system message   /params [NAME VALUE] "
@@ -48,12 +43,12 @@ void listen() {
 class LineInput {
  public:
   LineInput() : interactive_(::isatty(0) == 1 && ::tcgetattr(0, &before) == 0) {
-    if (interactive_) before_forced_end(&listen);
+    if (interactive_) cli::before_forced_end(&listen);
     be_quiet();
   }
   ~LineInput() {
     if (!interactive_) return;
-    before_forced_end(nullptr);
+    cli::before_forced_end(nullptr);
     listen();
   }
   LineInput(const LineInput&) = delete;
@@ -75,14 +70,30 @@ class LineInput {
       if (ended_) return std::nullopt;
       listen();
     }
-    std::string rest;
-    const bool got = static_cast<bool>(std::getline(std::cin, rest));
+    const auto rest = read_line();
     be_quiet();
-    if (!got) return std::nullopt;
-    return begun + rest;
+    if (!rest) return std::nullopt;
+    return begun + *rest;
   }
 
  private:
+  // The next line of standard input; a signal ends the wait for it.
+  std::optional<std::string> read_line() {
+    std::size_t end = 0;
+    char bytes[4096];
+    while ((end = read_.find('\n')) == read_.npos) {
+      pollfd ready = {0, POLLIN, 0};
+      if (::poll(&ready, 1, -1) != 1) return std::nullopt;
+      const auto size = ::read(0, bytes, sizeof bytes);
+      if (size < 0 || (size == 0 && read_.empty())) return std::nullopt;
+      if (size == 0) return std::exchange(read_, std::string());  // a last line without an end
+      read_.append(bytes, static_cast<std::size_t>(size));
+    }
+    std::string line = read_.substr(0, end);
+    read_.erase(0, end + 1);
+    return line;
+  }
+
   // Turns echo and line editing off. Ctrl-C still works, and does not discard typed text.
   void be_quiet() const {
     if (!interactive_) return;
@@ -125,13 +136,17 @@ class LineInput {
   }
 
   const bool interactive_;
+  std::string read_;    // behind the last line that `read_line` returned
   std::string typed_;   // typed while the program computed, not yet used
   bool ended_ = false;  // Ctrl-D was typed
 };
 
 class Chat {
  public:
-  Chat(EngineHost& host, LineInput& input, SamplingFlags sampling, const std::string& system)
+  Chat(cli::EngineHost& host,
+       LineInput& input,
+       cli::SamplingFlags sampling,
+       const std::string& system)
       : host_(host), input_(input), sampling_(std::move(sampling)), system_(system) {
     reset();
   }
@@ -142,10 +157,10 @@ class Chat {
     for (;;) {
       std::fflush(stdout);
       // A signal before the first request ends the program.
-      const auto typed = stop_requested() ? std::nullopt : input_.next("> ");
+      const auto typed = cli::stop_requested() ? std::nullopt : input_.next("> ");
       if (!typed) {
         if (asks) std::fputc('\n', stdout);
-        if (stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
+        if (cli::stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
         return {};
       }
       const std::string& line = *typed;
@@ -184,25 +199,24 @@ class Chat {
 
   // `/params temperature 0.7` is the flag --temperature 0.7.
   void change(const std::string& key, const std::string& value) {
-    SamplingFlags changed = sampling_;
-    std::vector<Flag> flags;
+    cli::SamplingFlags changed = sampling_;
+    std::vector<cli::Flag> flags;
     changed.add_to(flags);
     const std::vector<std::string> words = {"--" + key, value};
-    auto parsed = parse_flags("/params: sampling", flags, words);
+    auto parsed = cli::parse_flags("/params: sampling", flags, words);
     if (!parsed) {
       std::printf("%s; /help lists the names\n",
                   parsed.error().message.substr(0, parsed.error().message.find(';')).c_str());
-    } else if (*parsed == FlagsOutcome::kRun) {
+    } else if (*parsed == cli::FlagsOutcome::kRun) {
       sampling_ = std::move(changed);
     }
   }
 
   void show_params() const {
     std::printf(
-        "temperature %g   top-p %g   top-k %lld   min-p %g   max-new-tokens %lld   seed %lld\n",
-        sampling_.temperature, sampling_.top_p, static_cast<long long>(sampling_.top_k),
-        sampling_.min_p, static_cast<long long>(sampling_.max_new_tokens),
-        static_cast<long long>(sampling_.seed));
+        "temperature %g   top-p %g   top-k %ld   min-p %g   max-new-tokens %ld   seed %ld\n",
+        sampling_.temperature, sampling_.top_p, sampling_.top_k, sampling_.min_p,
+        sampling_.max_new_tokens, sampling_.seed);
   }
 
   // Answers one line. If the engine refuses the prompt (too long), drops the line; the dialogue
@@ -218,7 +232,7 @@ class Chat {
     const core::GroupId id{turn_++};
     if (auto taken = host_.driver().submit(std::move(request)); !taken) {
       messages_.pop_back();
-      std::fputs(error_text(taken.error()).c_str(), stdout);
+      std::fputs(cli::error_text(taken.error()).c_str(), stdout);
       return {};
     }
     StreamPrinter printer(host_.tokenizer(), ::isatty(1) == 1);
@@ -231,9 +245,9 @@ class Chat {
   Result<void> stream(core::GroupId id, StreamPrinter& printer) {
     engine::EngineDriver& driver = host_.driver();
     while (!driver.idle()) {
-      if (stop_requested()) {
+      if (cli::stop_requested()) {
         driver.abort(id);
-        clear_stop_request();
+        cli::clear_stop_request();
         return {};
       }
       TROUPE_TRY_ASSIGN(samples, driver.step());
@@ -242,9 +256,9 @@ class Chat {
     return {};
   }
 
-  EngineHost& host_;
+  cli::EngineHost& host_;
   LineInput& input_;
-  SamplingFlags sampling_;
+  cli::SamplingFlags sampling_;
   std::string system_;
   std::vector<text::ChatMessage> messages_;
   std::uint64_t turn_ = 0;
@@ -252,28 +266,29 @@ class Chat {
 
 }  // namespace
 
-Result<void> run_chat(Words words) {
+Result<void> run_chat(cli::Words words) {
   std::string model, system, dtype_name = "f32";
-  Placement placement;
-  SamplingFlags sampling;
-  std::vector<Flag> flags = {
-      {"--model,model", &model, "Hugging Face folder or org/name; may stand alone", true},
+  cli::Placement placement;
+  cli::SamplingFlags sampling;
+  std::vector<cli::Flag> flags = {
+      {"--model,model", &model, "Hugging Face folder or OWNER/NAME; may stand alone", true},
       {"--system", &system, "the system message"},
-      {"--dtype", &dtype_name, kDtypeHelp},
-      {"--device", &placement.device, kDeviceHelp},
+      {"--dtype", &dtype_name, cli::kDtypeHelp},
+      {"--device", &placement.device, cli::kDeviceHelp},
       {"--threads", &placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   sampling.add_to(flags);
-  TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe chat: talk to a chat model; /help there lists "
-                                         "commands",
-                                         flags, words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe chat", dtype_name, placement.device));
+  TROUPE_TRY_ASSIGN(outcome,
+                    cli::parse_flags("troupe chat: talk to a chat model; /help there lists "
+                                     "commands",
+                                     flags, words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype, cli::panel_dtype("troupe chat", dtype_name, placement.device));
   LineInput input;
   if (input.interactive()) {
     std::printf("loading %s ...\n", model.c_str());
     std::fflush(stdout);
   }
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(model, placement, {}, dtype));
+  TROUPE_TRY_ASSIGN(host, cli::EngineHost::load(model, placement, {}, dtype));
   return Chat(*host, input, std::move(sampling), system).run();
 }
 

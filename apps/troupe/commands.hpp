@@ -6,38 +6,30 @@
 #include "apps/cli/words.hpp"
 #include "runtime/core/result.hpp"
 
+#include <string_view>
+#include <vector>
+
 namespace troupe::app {
 
-core::Result<void> run_attach(Words words);
-core::Result<void> run_attach_environment(Words words);  // `attach environment`, without its words
-core::Result<void> run_detach_environment(Words words);
-core::Result<void> run_ca(Words words);
-core::Result<void> run_chat(Words words);
-core::Result<void> run_config(Words words);
-core::Result<void> run_data(Words words);
-core::Result<void> run_detach(Words words);
-core::Result<void> run_doctor(Words words);
-core::Result<void> run_eval(Words words);
-core::Result<void> run_generate(Words words);
-core::Result<void> run_log(Words words);
-core::Result<void> run_merge_lora(Words words);
-core::Result<void> run_model(Words words);
-core::Result<void> run_node(Words words);
-core::Result<void> run_drain(Words words);  // of `node`
-core::Result<void> run_pipeline(Words words);
-core::Result<void> run_plan(Words words);
-core::Result<void> run_report(Words words);
-core::Result<void> run_reweight(Words words);
-core::Result<void> run_score(Words words);
-core::Result<void> run_serve(Words words);
-core::Result<void> run_serve_reward(Words words);
-core::Result<void> run_status(Words words);
-core::Result<void> run_trace(Words words);
-core::Result<void> run_train(Words words);
-core::Result<void> run_version(Words words);
+using Command = Result<void>(cli::Words words);
+
+Command run_attach, run_bench, run_ca, run_chat, run_completion, run_config, run_data, run_detach;
+Command run_doctor, run_eval, run_generate, run_get, run_init, run_log, run_merge_lora, run_model;
+Command run_node, run_pipeline;
+Command run_plan, run_push, run_report, run_reweight, run_score, run_serve, run_serve_reward,
+    run_status;
+Command run_trace, run_train, run_version;
+// Commands `attach environment`, `detach environment`, `node drain`; `words` lacks their names.
+Command run_attach_environment, run_detach_environment, run_drain;
+
+// `config from-PEER`: a configuration from that of another trainer (runtime/config/peer_file.hpp).
+Result<void> run_config_from(std::string_view peer, cli::Words words);
+
+// What may stand behind `troupe`.
+std::vector<std::string_view> command_names();
 
 // Runs the command `words[0]` with the other words; prints help for no word or --help. Error
 // kConfig: there is no such command.
-core::Result<void> run_command(Words words);
+Command run_command;
 
 }  // namespace troupe::app

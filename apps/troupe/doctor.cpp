@@ -4,14 +4,17 @@
 #include "apps/cli/system_facts.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/doctor_models.hpp"
+#include "apps/troupe/install_torch.hpp"
 #include "kernels/cuda/device_team.hpp"
 #include "kernels/cuda/library.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/collective/nccl_library.hpp"
 #include "runtime/core/limit.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/arithmetic.hpp"
 #include "runtime/model/spec.hpp"
+#include "runtime/store/troupe_home.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -29,8 +32,18 @@ using kernels::cuda::DeviceInfo;
 #undef TROUPE_LIMIT
 #define TROUPE_LIMIT(constant, value, shown, unit) {shown, value, unit},
 constexpr core::LimitRow kLimits[] = {
+#include "actors/company/limits.def"
+#include "actors/controller/limits.def"
+#include "actors/data/limits.def"
 #include "actors/environment/limits.def"
-#include "actors/limits.def"
+#include "actors/formula/limits.def"
+#include "actors/gang/limits.def"
+#include "actors/generator/limits.def"
+#include "actors/node/limits.def"
+#include "actors/policy/limits.def"
+#include "actors/protocol/limits.def"
+#include "actors/reward/limits.def"
+#include "apps/hub/limits.def"
 #include "apps/loggers/limits.def"
 #include "apps/pipeline/limits.def"
 #include "apps/report/limits.def"
@@ -44,9 +57,11 @@ constexpr core::LimitRow kLimits[] = {
 #include "runtime/dialects/limits.def"
 #include "runtime/engine/limits.def"
 #include "runtime/guide/limits.def"
+#include "runtime/names/limits.def"
 #include "runtime/net/limits.def"
 #include "runtime/parse/limits.def"
 #include "runtime/store/limits.def"
+#include "runtime/tables/limits.def"
 #include "runtime/text/limits.def"
 #include "runtime/weights/limits.def"
 #include "runtime/wire/limits.def"
@@ -55,13 +70,18 @@ constexpr core::LimitRow kLimits[] = {
 constexpr const char* kDoctorHelp =
     "usage: troupe doctor [--model M] [--run-path DIR]\n"
     "       troupe doctor --gpus [--json]\n"
+    "       troupe doctor --install-torch [--yes]\n"
     "\n"
     "Prints processor and kernel level, cores, memory, free disk, LibTorch, NVIDIA GPUs, a trial "
     "of\n"
     "every family of models, and the table of limits.\n"
     "--model M       also look the model up and say what it is\n"
     "--run-path DIR  the disk that holds the run folder (default: the current folder)\n"
-    "--gpus          the GPUs alone; with --json as one JSON line, or exit 3 where there is none\n";
+    "--gpus          the GPUs alone; with --json as one JSON line, or exit 3 where there is none\n"
+    "--install-torch the LibTorch that training needs, made below TROUPE_HOME by pip, which must "
+    "be\n"
+    "                able to reach its index; says how large it is and asks, unless --yes is "
+    "given\n";
 
 void print_processor() {
   constexpr std::pair<kernels::Isa, const char*> kLevels[] = {
@@ -76,7 +96,7 @@ void print_processor() {
     levels += name;
     if (&kernels::ops() == &kernels::ops_for(isa)) levels += " (active)";
   }
-  std::printf("processor   %s\n", processor_name().c_str());
+  std::printf("processor   %s\n", cli::processor_name().c_str());
   std::printf("kernels     %s; TROUPE_ISA=NAME forces one\n", levels.c_str());
   constexpr kernels::PanelDtype kDtypes[] = {kernels::PanelDtype::kF32, kernels::PanelDtype::kBf16,
                                              kernels::PanelDtype::kInt8,
@@ -88,19 +108,21 @@ void print_processor() {
     dtypes += kernels::name_of(dtype);
   }
   std::printf("dtypes      %s (--dtype of weights)\n", dtypes.c_str());
-  std::printf("cores       %d usable\n", usable_cores());
+  std::printf("cores       %d usable\n", cli::usable_cores());
 }
 
 void print_memory_and_disk(const std::string& run_path) {
-  const MemoryFacts memory = memory_facts();
-  std::printf("memory      %s free of %s", bytes_text(memory.available_bytes).c_str(),
-              bytes_text(memory.total_bytes).c_str());
-  if (memory.limit_bytes > 0) {
-    std::printf(", limited to %s", bytes_text(memory.limit_bytes).c_str());
-  }
-  const DiskFacts disk = disk_facts(run_path);
-  std::printf("\ndisk        %s free of %s (%s)\n", bytes_text(disk.free_bytes).c_str(),
-              bytes_text(disk.total_bytes).c_str(), run_path.c_str());
+  const cli::MemoryFacts memory = cli::memory_facts();
+  std::printf("memory      %s free of %s", cli::bytes_text(memory.available_bytes).c_str(),
+              cli::bytes_text(memory.total_bytes).c_str());
+  if (memory.limit_bytes > 0)
+    std::printf(", limited to %s", cli::bytes_text(memory.limit_bytes).c_str());
+  const cli::DiskFacts disk = cli::disk_facts(run_path);
+  std::printf("\ndisk        %s free of %s (%s)\n", cli::bytes_text(disk.free_bytes).c_str(),
+              cli::bytes_text(disk.total_bytes).c_str(), run_path.c_str());
+  const std::string home = store::troupe_home().string();
+  std::printf("home        %s, for files that all runs share (TROUPE_HOME names another)\n",
+              home.empty() ? "none" : home.c_str());
 }
 
 // Says which LibTorch training would load, without loading it.
@@ -115,12 +137,12 @@ void print_libtorch() {
               version.c_str(), version.empty() ? "" : " in ", found->torch.folder.c_str());
 }
 
-core::Result<void> print_model(const std::string& name) {
+Result<void> print_model(const std::string& name) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
-  std::printf("model       %s: %s, %.1f M parameters, context %lld\n", folder.c_str(),
+  std::printf("model       %s: %s, %.1f M parameters, context %ld\n", folder.c_str(),
               spec.architecture.c_str(), static_cast<double>(spec.parameter_count()) / 1e6,
-              static_cast<long long>(spec.context));
+              spec.context);
   return {};
 }
 
@@ -128,7 +150,7 @@ std::string version_text(int version) {  // 13000 gives "13.0"
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-core::Result<collective::NcclLibrary> find_nccl() {
+Result<collective::NcclLibrary> find_nccl() {
   return collective::open_nccl(learn::packages_beside_libtorch());
 }
 
@@ -160,28 +182,24 @@ std::vector<std::string> processor_classes() {
 
 struct GpuFacts {
   DeviceInfo info;
-  DeviceSpeeds speeds;
+  cli::DeviceSpeeds speeds;
   std::string peers;  // the other GPUs whose memory it reads directly: "cuda:1, cuda:2"
   std::vector<std::string> classes;
 };
 
-core::Result<GpuFacts> look_at_gpu(int ordinal, int devices) {
+Result<GpuFacts> look_at_gpu(int ordinal, int devices) {
   TROUPE_TRY_ASSIGN(device, kernels::cuda::open_device(ordinal));
   try {
     kernels::cuda::DeviceTeam team(std::move(device));
-    return GpuFacts{team.device().info(), measure_speeds(team.device()),
+    return GpuFacts{team.device().info(), cli::measure_speeds(team.device()),
                     reached_from(team.device(), ordinal, devices), classes_of(team, true)};
   } catch (const std::exception& error) {
-    return core::fail(core::ErrorCode::kResources,
-                      "cuda:" + std::to_string(ordinal) + ": " + error.what());
+    return fail(ErrorCode::kResources, "cuda:" + std::to_string(ordinal) + ": " + error.what());
   }
 }
 
 void print_classes() {
-  std::string text;
-  for (const std::string& name : processor_classes())
-    text += (text.empty() ? "" : ", ") + name;
-  std::printf("arithmetic  %s\n", text.c_str());
+  std::printf("arithmetic  %s\n", core::joined(processor_classes()).c_str());
 }
 
 void print_gpu(int ordinal, int devices) {
@@ -193,7 +211,7 @@ void print_gpu(int ordinal, int devices) {
   const auto& [info, speeds, peers, classes] = *gpu;
   std::printf("gpu         cuda:%d %s, sm_%d%d, %d multiprocessors, %s free of %s\n", ordinal,
               info.name, info.major, info.minor, info.multiprocessors,
-              bytes_text(info.free_bytes).c_str(), bytes_text(info.memory_bytes).c_str());
+              cli::bytes_text(info.free_bytes).c_str(), cli::bytes_text(info.memory_bytes).c_str());
   std::printf(
       "            driver for CUDA %s, reads %.0f GB/s, copies %.0f GB/s, to it %.1f, from "
       "it %.1f GB/s, f32 %.1f, bf16 products %.0f TFLOP/s\n",
@@ -203,13 +221,12 @@ void print_gpu(int ordinal, int devices) {
   if (devices > 1)
     std::printf("            reads directly from %s\n", peers.empty() ? "no other" : peers.c_str());
   const std::vector<std::string> host = processor_classes();
-  std::string text, wrong;
+  std::string wrong;
   for (const std::string& name : classes) {
-    text += (text.empty() ? "" : ", ") + name;
     const bool exact = !name.starts_with("bf16-compute/");
     if (exact && std::ranges::count(host, name) == 0) wrong += (wrong.empty() ? "" : ", ") + name;
   }
-  std::printf("            arithmetic %s\n", text.c_str());
+  std::printf("            arithmetic %s\n", core::joined(classes).c_str());
   if (!wrong.empty())
     std::printf("            WRONG: %s is not the processor's; do not use this GPU\n",
                 wrong.c_str());
@@ -230,10 +247,9 @@ void print_gpus() {
 }
 
 // Prints one JSON line for programs. Error kResources: there is no GPU.
-core::Result<void> print_gpus_json() {
+Result<void> print_gpus_json() {
   const auto state = kernels::cuda::library_state();
-  if (state.devices == 0)
-    return core::fail(core::ErrorCode::kResources, "no GPU: " + state.why_none);
+  if (state.devices == 0) return fail(ErrorCode::kResources, "no GPU: " + state.why_none);
   nlohmann::json gpus = nlohmann::json::array();
   for (int i = 0; i < state.devices; ++i) {
     TROUPE_TRY_ASSIGN(gpu, look_at_gpu(i, state.devices));
@@ -261,20 +277,27 @@ core::Result<void> print_gpus_json() {
   return {};
 }
 
-core::Result<void> run_doctor_gpus(Words words) {
+Result<void> run_doctor_gpus(cli::Words words) {
   if (words.empty()) {
     print_gpus();
     return {};
   }
   if (words.size() == 1 && words[0] == "--json") return print_gpus_json();
-  return core::fail(core::ErrorCode::kConfig, "doctor --gpus: unknown flag '" + words[0] + "'",
-                    "there is --json");
+  return fail(ErrorCode::kConfig, "doctor --gpus: unknown flag '" + words[0] + "'",
+              "there is --json");
+}
+
+Result<void> run_install_torch(cli::Words words) {
+  if (words.empty()) return install_torch();  // --yes is said already: run_command takes it
+  return fail(ErrorCode::kConfig, "doctor --install-torch: unknown flag '" + words[0] + "'",
+              "there is --yes");
 }
 
 }  // namespace
 
-core::Result<void> run_doctor(Words words) {
+Result<void> run_doctor(cli::Words words) {
   if (!words.empty() && words[0] == "--gpus") return run_doctor_gpus(words.subspan(1));
+  if (!words.empty() && words[0] == "--install-torch") return run_install_torch(words.subspan(1));
   std::string model, run_path = ".";
   for (std::size_t i = 0; i < words.size(); i += 2) {
     if (words[i] == "--help" || words[i] == "-h") {
@@ -285,12 +308,11 @@ core::Result<void> run_doctor(Words words) {
                           : words[i] == "--run-path" ? &run_path
                                                      : nullptr;
     if (target == nullptr) {
-      return core::fail(core::ErrorCode::kConfig, "doctor: unknown flag '" + words[i] + "'",
-                        "see troupe doctor --help");
+      return fail(ErrorCode::kConfig, "doctor: unknown flag '" + words[i] + "'",
+                  "see troupe doctor --help");
     }
-    if (i + 1 == words.size()) {
-      return core::fail(core::ErrorCode::kConfig, "doctor: " + words[i] + " needs a value");
-    }
+    if (i + 1 == words.size())
+      return fail(ErrorCode::kConfig, "doctor: " + words[i] + " needs a value");
     *target = words[i + 1];
   }
   print_processor();
@@ -302,8 +324,7 @@ core::Result<void> run_doctor(Words words) {
   TROUPE_TRY(print_families());
   std::printf("\nlimits\n");
   for (const core::LimitRow& row : kLimits) {
-    std::printf("  %-22s %12llu %s\n", row.name, static_cast<unsigned long long>(row.value),
-                row.unit);
+    std::printf("  %-22s %12lu %s\n", row.name, row.value, row.unit);
   }
   return {};
 }

@@ -104,8 +104,8 @@ core::Result<void> print_families() {
     const bool good = check && check->tokens == kNewTokens * kSamples && check->differing == 0;
     if (!good) wrong += (wrong.empty() ? "" : ", ") + std::string(family.language);
     if (check) {
-      std::printf("  %-22s %s: %lld tokens, %lld differ\n", family.language, good ? "ok" : "WRONG",
-                  static_cast<long long>(check->tokens), static_cast<long long>(check->differing));
+      std::printf("  %-22s %s: %ld tokens, %ld differ\n", family.language, good ? "ok" : "WRONG",
+                  check->tokens, check->differing);
     } else {
       std::printf("  %-22s FAILED: %s\n", family.language, check.error().message.c_str());
     }

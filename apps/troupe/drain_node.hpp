@@ -2,7 +2,7 @@
 // seconds, then until it has left.
 #pragma once
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "apps/troupe/ask_company.hpp"
 
 #include <cmath>
@@ -10,12 +10,12 @@
 
 namespace troupe::app {
 
-inline core::Result<void> drain_node(const JoinFlags& join,
-                                     const std::string& name,
-                                     double wait_s) {
+inline Result<void> drain_node(const session::JoinFlags& join,
+                               const std::string& name,
+                               double wait_s) {
   const std::chrono::milliseconds wait(std::llround(wait_s * 1000));
   actors::DrainNode request{name, static_cast<std::uint32_t>(wait.count())};
-  TROUPE_TRY(ask_company(join, std::move(request), wait + actors::limits::kSpawnDeadline));
+  TROUPE_TRY(ask_company(join, std::move(request), wait + actors::company::limits::kSpawnDeadline));
   return {};
 }
 

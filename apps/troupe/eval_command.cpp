@@ -1,17 +1,13 @@
 // `troupe eval`: evaluates a model on held-out problems (pass@k, maj@k), a reward model on pairs
 // (accuracy), or two models against each other (win rate). Prints a table or JSON. See
 // docs/evaluation.md.
-#include "apps/cli/engine_host.hpp"
-#include "apps/cli/sampling_flags.hpp"
-#include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/baseline.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
-#include "apps/troupe/batch/compare_models.hpp"
+#include "apps/troupe/batch/eval_flags.hpp"
 #include "apps/troupe/batch/output.hpp"
-#include "apps/troupe/batch/pair_accuracy.hpp"
-#include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/data/default_columns.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/atomic_folder.hpp"
@@ -19,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -29,24 +24,9 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-using Json = nlohmann::ordered_json;
-
-struct EvalOptions {
-  std::string model, ks = "1", source_key = "datasource", answer_pattern, out, against;
-  std::int64_t samples = 1;
-  Placement placement;
-  EngineFlags engine;
+struct EvalOptions : EvalFlags {
+  std::string model, ks = "1", answer_pattern, against;
   double pass_score = 0.5;
-  bool json = false;
-  PromptFlags prompts;
-  SamplingFlags sampling;
-  RewardFlags reward;
-  PairFlags pairs;
-  std::vector<std::string> compared;  // none, or two
-  std::string response_key = "response";
 };
 
 // Parses --k, such as "1,4,8": sorted, without repeats, each from 1 to the samples of a problem.
@@ -54,10 +34,8 @@ Result<std::vector<std::int64_t>> ks_of(const EvalOptions& options) {
   std::vector<std::int64_t> ks;
   std::istringstream words(options.ks);
   for (std::string word; std::getline(words, word, ',');) {
-    std::int64_t k = 0;
-    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), k);
-    if (parsed.ec != std::errc{} || parsed.ptr != word.data() + word.size() || k < 1 ||
-        k > options.samples) {
+    const std::int64_t k = core::number_of<std::int64_t>(word).value_or(0);
+    if (k < 1 || k > options.samples) {
       return fail(ErrorCode::kConfig, "--k " + options.ks + ": '" + word +
                                           "' is not a whole number from 1 to --n (" +
                                           std::to_string(options.samples) + ")");
@@ -72,12 +50,14 @@ Result<std::vector<std::int64_t>> ks_of(const EvalOptions& options) {
 
 class Evaluating {
  public:
-  Evaluating(const EvalOptions& options, EngineHost& host, actors::DatasetPrompts& prompts)
+  Evaluating(const EvalOptions& options,
+             cli::EngineHost& host,
+             actors::data::DatasetPrompts& prompts)
       : options_(options), host_(host), prompts_(prompts) {}
 
-  Result<std::vector<EvalProblem>> run(actors::RewardSource& source) {
+  Result<std::vector<session::EvalProblem>> run(actors::reward::RewardSource& source) {
     TROUPE_TRY(sample());
-    TROUPE_TRY(score(source, &EvalProblem::scores, [&](const std::string& problem) {
+    TROUPE_TRY(score(source, &session::EvalProblem::scores, [&](const std::string& problem) {
       return "problem " + problem + " of " + options_.prompts.data + " cannot be scored";
     }));
     if (!options_.pairs.model.empty()) TROUPE_TRY(rate());
@@ -118,7 +98,7 @@ class Evaluating {
 
   Result<void> take(std::size_t index, const std::vector<engine::Sample>& samples) {
     TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
-    EvalProblem& problem = problems_[index];
+    session::EvalProblem& problem = problems_[index];
     problem.source = source_of(parse::written_json<Json>(prompt.columns), options_.source_key);
     actors::RewardGroup group{prompt.text, prompt.label, prompt.columns, prompt.messages};
     for (const engine::Sample& sample : samples) {
@@ -126,7 +106,7 @@ class Evaluating {
       const std::string& rule = options_.answer_pattern.empty() ? options_.reward.rule : "";
       const std::string& pattern =
           options_.answer_pattern.empty() ? options_.reward.pattern : options_.answer_pattern;
-      problem.answers.push_back(answer_of(rule, pattern, text));
+      problem.answers.push_back(session::answer_of(rule, pattern, text));
       problem.cut.push_back(sample.finish == engine::FinishReason::kLength);
       finishes_.push_back(sample.finish);
       problem.lengths.push_back(static_cast<double>(sample.tokens.size()));
@@ -138,19 +118,19 @@ class Evaluating {
 
   // Scores the same samples with --reward-model, too. These scores do not decide what passes.
   Result<void> rate() {
-    TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
+    TROUPE_TRY_ASSIGN(team, cli::make_team(options_.placement));
     TROUPE_TRY_ASSIGN(model, options_.prompts.model_source(options_.pairs.model, false, *team));
-    return score(*model, &EvalProblem::rated, [&](const std::string& problem) {
+    return score(*model, &session::EvalProblem::rated, [&](const std::string& problem) {
       return "--reward-model " + options_.pairs.model + " cannot score problem " + problem;
     });
   }
 
   // Scores all samples with `source` into the member `place` of their problem. A sample without a
   // score is an error; `trouble` makes its text from the number of the problem.
-  Result<void> score(actors::RewardSource& source,
-                     std::vector<double> EvalProblem::*place,
+  Result<void> score(actors::reward::RewardSource& source,
+                     std::vector<double> session::EvalProblem::*place,
                      const std::function<std::string(const std::string&)>& trouble) {
-    TROUPE_TRY_ASSIGN(scores, score_items(source, groups_, options_.reward.deadline()));
+    TROUPE_TRY_ASSIGN(scores, session::score_items(source, groups_, options_.reward.deadline()));
     const auto samples = static_cast<std::size_t>(options_.samples);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       if (!scores[i].value) {
@@ -169,7 +149,7 @@ class Evaluating {
     for (std::size_t i = 0; i < finishes_.size(); ++i) {
       const actors::RewardGroup& group = groups_[i / samples];
       Json row = parse::written_json<Json>(group.columns);
-      const EvalProblem& problem = problems_[i / samples];
+      const session::EvalProblem& problem = problems_[i / samples];
       row["prompt_id"] = i / samples;
       row["sample"] = i % samples;
       row["response"] = group.samples[i % samples].response;
@@ -183,14 +163,14 @@ class Evaluating {
   }
 
   const EvalOptions& options_;
-  EngineHost& host_;
-  actors::DatasetPrompts& prompts_;
-  std::vector<EvalProblem> problems_;
+  cli::EngineHost& host_;
+  actors::data::DatasetPrompts& prompts_;
+  std::vector<session::EvalProblem> problems_;
   std::vector<actors::RewardGroup> groups_;
   std::vector<engine::FinishReason> finishes_;  // of all samples, problem by problem
 };
 
-void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
+void print(const EvalOptions& options, const std::vector<session::EvalSet>& sets) {
   if (options.json) {
     Json line = {{"model", options.model}, {"data", options.prompts.data}, {"n", options.samples}};
     line["all"] = figures_json(sets.front(), "problems");
@@ -208,22 +188,12 @@ Result<void> compare_sides(const EvalOptions& options) {
     return fail(ErrorCode::kConfig, "troupe eval: --compare names both models",
                 "leave --model out");
   }
-  CompareOptions compare;
-  compare.sides = options.compared;
-  compare.response_key = options.response_key;
-  compare.reward_model = options.pairs.model;
-  compare.source_key = options.source_key;
-  compare.out = options.out;
-  compare.samples = options.samples;
-  compare.json = options.json;
-  return compare_models(compare, options.prompts, options.reward, options.placement, options.engine,
-                        options.sampling);
+  return compare_models(options);
 }
 
 Result<void> check(const EvalOptions& options) {
-  if (options.prompts.data.empty()) {
+  if (options.prompts.data.empty())
     return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
-  }
   if (options.model.empty() && !options.against.empty()) {
     return fail(ErrorCode::kConfig, "troupe eval: --against compares models that sample",
                 "give --model");
@@ -244,13 +214,20 @@ Result<void> check(const EvalOptions& options) {
   return options.reward.check_label(options.prompts.label_key);
 }
 
+// The reward, which is asked for its columns before the model is loaded.
+Result<std::unique_ptr<actors::reward::RewardSource>> source_of(
+    const EvalOptions& options, const data::DatasetColumns& columns) {
+  TROUPE_TRY_ASSIGN(rows, data::load_prompts(options.prompts.data, columns));
+  return options.reward.source(session::columns_of_rows(rows, "--data"));
+}
+
 }  // namespace
 
-Result<void> run_eval(Words words) {
+Result<void> run_eval(cli::Words words) {
   EvalOptions options;
   options.sampling.temperature = 0.6;
-  std::vector<Flag> flags = {
-      {"--model", &options.model, "Hugging Face folder or org/name"},
+  std::vector<cli::Flag> flags = {
+      {"--model", &options.model, "Hugging Face folder or OWNER/NAME"},
       {"--n", &options.samples, "samples of each problem", false, 1, 1024},
       {"--k", &options.ks, "pass@k and maj@k for these, as 1,4,8"},
       {"--pass-score", &options.pass_score, "a sample passes at this score", false, -1e9, 1e9},
@@ -259,44 +236,41 @@ Result<void> run_eval(Words words) {
       {"--source-key", &options.source_key, "column that names sets of problems"},
       {"--out", &options.out, "also write samples (or pairs) and scores to this .jsonl file"},
       {.name = "--compare",
-       .target = &options.compared,
+       .target = &options.sides,
        .help = "A B: win rate of one against the other; models, run folders or files of responses",
        .words = 2},
       {"--response-key", &options.response_key, "of --compare: column of a file's responses"},
       {"--against", &options.against,
        "samples of an earlier evaluation (its --out): the paired difference, with an interval"},
       {"--json", &options.json, "one JSON object"},
-      {"--device", &options.placement.device, kDeviceHelp},
+      {"--device", &options.placement.device, cli::kDeviceHelp},
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.prompts.add_to(flags);
   options.reward.add_to(flags);
   options.pairs.add_to(flags);
   options.sampling.add_to(flags);
   options.engine.add_to(flags);
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe eval: evaluate a model or a reward model", flags, words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  if (!options.compared.empty()) return compare_sides(options);
+  TROUPE_TRY_ASSIGN(
+      outcome, cli::parse_flags("troupe eval: evaluate a model or a reward model", flags, words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  if (!options.sides.empty()) return compare_sides(options);
   TROUPE_TRY(check(options));
-  if (options.model.empty()) {
-    return print_pair_accuracy(options.pairs, options.reward, options.prompts, options.placement,
-                               {options.json, options.out, options.source_key});
-  }
+  if (options.model.empty()) return print_pair_accuracy(options);
   TROUPE_TRY_ASSIGN(ks, ks_of(options));
   std::optional<Baseline> baseline;
   if (!options.against.empty())
     TROUPE_TRY_SET(baseline, read_baseline(options.against, options.prompts.input_key));
-  TROUPE_TRY_ASSIGN(source, options.reward.source());
   TROUPE_TRY_ASSIGN(dataset, options.prompts.options());
-  TROUPE_TRY_ASSIGN(host,
-                    EngineHost::load(options.model, options.placement, options.engine.limits()));
+  TROUPE_TRY_ASSIGN(source, source_of(options, dataset.columns));
+  TROUPE_TRY_ASSIGN(
+      host, cli::EngineHost::load(options.model, options.placement, options.engine.limits()));
   TROUPE_TRY_ASSIGN(prompts,
-                    actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
+                    actors::data::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
   for (const std::string& note : prompts->notes())
     std::fprintf(stderr, "%s\n", note.c_str());
   Evaluating evaluating(options, *host, *prompts);
   TROUPE_TRY_ASSIGN(problems, evaluating.run(*source));
-  TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, options.pass_score));
+  TROUPE_TRY_ASSIGN(sets, session::eval_figures(problems, ks, options.pass_score));
   if (baseline) {
     TROUPE_TRY_ASSIGN(figures, differences(problems, evaluating.prompts(), *baseline));
     auto& all = sets.front().figures;

@@ -12,6 +12,7 @@
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/stream_printer.hpp"
 #include "runtime/core/split.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/data/default_columns.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/observe/terminal_text.hpp"
@@ -20,35 +21,28 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-using Json = nlohmann::ordered_json;
-
 struct GenerateOptions {
   std::string model, prompt, prompt_ids, prompts, out, output_key = "response", dtype = "f32";
   std::int64_t samples = 1;
-  Placement placement;
-  EngineFlags engine;
+  cli::Placement placement;
+  cli::EngineFlags engine;
   bool json = false, overwrite = false;
   PromptFlags dataset;
-  SamplingFlags sampling;
+  cli::SamplingFlags sampling;
 };
 
 Result<std::vector<data::PromptRow>> read_prompts(const GenerateOptions& options) {
   if (!options.prompts.empty()) {
     data::DatasetColumns columns;
     columns.input_key = options.dataset.input_key;
-    columns.as_chat = options.dataset.chat;
+    columns.apply_chat_template = options.dataset.chat;
     TROUPE_TRY_ASSIGN(rows, data::load_prompts(options.prompts, columns));
     for (const std::string& note : data::prompt_notes(rows, columns))
       std::fprintf(stderr, "%s\n", note.c_str());
@@ -68,12 +62,10 @@ Result<std::vector<data::PromptRow>> read_prompts(const GenerateOptions& options
 Result<std::vector<std::int32_t>> read_ids(const std::string& text) {
   std::vector<std::int32_t> ids;
   for (const std::string_view word : core::split(text, ",")) {
-    const char* const end = word.data() + word.size();
-    std::int32_t id = 0;
-    const auto parsed = std::from_chars(word.data(), end, id);
-    if (parsed.ec != std::errc{} || parsed.ptr != end || id < 0) {
+    const std::int32_t id = core::number_of<std::int32_t>(word).value_or(-1);
+    if (id < 0) {
       return fail(ErrorCode::kConfig,
-                  "--prompt-token-ids: '" + std::string(word) + "' is no token id",
+                  "--prompt-token-ids: '" + std::string(word) + "' is not a token id",
                   "give them as 1,2,3");
     }
     ids.push_back(id);
@@ -83,7 +75,9 @@ Result<std::vector<std::int32_t>> read_ids(const std::string& text) {
 
 class Generation {
  public:
-  Generation(EngineHost& host, const GenerateOptions& options, std::vector<data::PromptRow> rows)
+  Generation(cli::EngineHost& host,
+             const GenerateOptions& options,
+             std::vector<data::PromptRow> rows)
       : host_(host),
         options_(options),
         rows_(std::move(rows)),
@@ -124,8 +118,7 @@ class Generation {
     if (options_.json) {
       print_json(sample, text);
     } else {
-      std::printf("--- prompt %llu, sample %d (%.*s)\n",
-                  static_cast<unsigned long long>(sample.group.value), sample.index,
+      std::printf("--- prompt %lu, sample %d (%.*s)\n", sample.group.value, sample.index,
                   static_cast<int>(engine::finish_name(sample.finish).size()),
                   engine::finish_name(sample.finish).data());
       std::printf("%s\n", (to_terminal_ ? observe::terminal_safe(text) : text).c_str());
@@ -163,7 +156,7 @@ class Generation {
     std::fputs(json_line(line).c_str(), stdout);
   }
 
-  EngineHost& host_;
+  cli::EngineHost& host_;
   const GenerateOptions& options_;
   std::vector<data::PromptRow> rows_;
   const bool stream_, to_terminal_;
@@ -171,24 +164,23 @@ class Generation {
 };
 
 // The settings that the content of --out depends on.
-PartSettings settings_of(const GenerateOptions& job,
-                         kernels::PanelDtype dtype,
-                         const std::string& data,
-                         const EngineHost& host) {
-  char numbers[200];
-  std::snprintf(numbers, sizeof numbers, "%.17g, top-p %.17g, top-k %lld, min-p %.17g",
-                job.sampling.temperature, job.sampling.top_p,
-                static_cast<long long>(job.sampling.top_k), job.sampling.min_p);
-  PartSettings out = {{"--model", model_identity(host.folder())},
-                      {"--data", data},
-                      {"--n", std::to_string(job.samples)},
-                      {"--dtype", kernels::name_of(dtype)},
-                      {"--output-key", job.output_key},
-                      {"--json", job.json ? "true" : "false"},
-                      {"--max-new-tokens", std::to_string(job.sampling.max_new_tokens)},
-                      {"--temperature", numbers},
-                      {"--stop", Json(job.sampling.stop).dump()},
-                      {"--seed", std::to_string(job.sampling.seed)}};
+cli::PartSettings settings_of(const GenerateOptions& job,
+                              kernels::PanelDtype dtype,
+                              const std::string& data,
+                              const cli::EngineHost& host) {
+  const std::string numbers =
+      core::printed("%.17g, top-p %.17g, top-k %ld, min-p %.17g", job.sampling.temperature,
+                    job.sampling.top_p, job.sampling.top_k, job.sampling.min_p);
+  cli::PartSettings out = {{"--model", cli::model_identity(host.folder())},
+                           {"--data", data},
+                           {"--n", std::to_string(job.samples)},
+                           {"--dtype", kernels::name_of(dtype)},
+                           {"--output-key", job.output_key},
+                           {"--json", job.json ? "true" : "false"},
+                           {"--max-new-tokens", std::to_string(job.sampling.max_new_tokens)},
+                           {"--temperature", numbers},
+                           {"--stop", Json(job.sampling.stop).dump()},
+                           {"--seed", std::to_string(job.sampling.seed)}};
   for (auto& setting : job.dataset.settings())
     out.push_back(std::move(setting));
   // Only where it makes a difference, as a part of an older version lacks it.
@@ -199,7 +191,7 @@ PartSettings settings_of(const GenerateOptions& job,
 
 // Refuses the whole job if a prompt cannot be sampled, before any sampling is done.
 Result<void> check_prompts(const GenerateOptions& job,
-                           actors::DatasetPrompts& prompts,
+                           actors::data::DatasetPrompts& prompts,
                            std::int64_t context) {
   for (std::uint64_t i = 0; i < prompts.size(); ++i) {
     TROUPE_TRY_ASSIGN(prompt, prompts.at(i));
@@ -223,9 +215,9 @@ Result<void> check_prompts(const GenerateOptions& job,
 class Batch {
  public:
   Batch(const GenerateOptions& job,
-        EngineHost& host,
-        actors::DatasetPrompts& prompts,
-        PartFile& part)
+        cli::EngineHost& host,
+        actors::data::DatasetPrompts& prompts,
+        cli::PartFile& part)
       : job_(job),
         host_(host),
         prompts_(prompts),
@@ -280,9 +272,9 @@ class Batch {
   }
 
   const GenerateOptions& job_;
-  EngineHost& host_;
-  actors::DatasetPrompts& prompts_;
-  PartFile& part_;
+  cli::EngineHost& host_;
+  actors::data::DatasetPrompts& prompts_;
+  cli::PartFile& part_;
   BatchProgress progress_;
   std::uint64_t tokens_ = 0;  // of the responses sampled since this process started
 };
@@ -290,59 +282,59 @@ class Batch {
 // `troupe generate --data`; see docs/batch.md. Errors: those of loading and sampling; kInterrupted
 // after a signal. The same command resumes the work.
 Result<void> generate_batch(const GenerateOptions& job, kernels::PanelDtype dtype) {
-  if (job.out.empty()) {
+  if (job.out.empty())
     return fail(ErrorCode::kConfig, "troupe generate --data needs --out, the .jsonl file to write");
-  }
   TROUPE_TRY_ASSIGN(options, job.dataset.options());
-  TROUPE_TRY_ASSIGN(data, files_identity(job.dataset.data));
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(job.model, job.placement, job.engine.limits(), dtype));
+  TROUPE_TRY_ASSIGN(data, cli::files_identity(job.dataset.data));
+  TROUPE_TRY_ASSIGN(host,
+                    cli::EngineHost::load(job.model, job.placement, job.engine.limits(), dtype));
   TROUPE_TRY_ASSIGN(prompts,
-                    actors::DatasetPrompts::load(options, host->tokenizer(), host->chat()));
+                    actors::data::DatasetPrompts::load(options, host->tokenizer(), host->chat()));
   for (const std::string& note : prompts->notes())
     std::fprintf(stderr, "%s\n", note.c_str());
   TROUPE_TRY(check_prompts(job, *prompts, host->context()));
-  TROUPE_TRY_ASSIGN(part, PartFile::open(job.out, settings_of(job, dtype, data, *host),
-                                         static_cast<std::uint64_t>(job.samples), job.overwrite));
+  TROUPE_TRY_ASSIGN(part,
+                    cli::PartFile::open(job.out, settings_of(job, dtype, data, *host),
+                                        static_cast<std::uint64_t>(job.samples), job.overwrite));
   if (auto done = Batch(job, *host, *prompts, part).run(); !done) {
     core::Error error = done.error();
     if (error.code == ErrorCode::kInterrupted) {
       error.message = "interrupted after " + std::to_string(part.bundles()) + " of " +
                       std::to_string(prompts->size()) +
-                      " prompts; the same command goes on from there";
+                      " prompts; the same command continues from there";
     }
     return fail(std::move(error));
   }
   TROUPE_TRY(part.finish());
-  std::printf("%s: %llu prompts x %lld samples\n", job.out.c_str(),
-              static_cast<unsigned long long>(prompts->size()),
-              static_cast<long long>(job.samples));
+  std::printf("%s: %lu prompts x %ld samples\n", job.out.c_str(), prompts->size(), job.samples);
   return {};
 }
 
 }  // namespace
 
-Result<void> run_generate(Words words) {
+Result<void> run_generate(cli::Words words) {
   GenerateOptions options;
-  std::vector<Flag> flags = {
-      {"--model", &options.model, "Hugging Face folder or org/name", true},
+  std::vector<cli::Flag> flags = {
+      {"--model", &options.model, "Hugging Face folder or OWNER/NAME", true},
       {"--prompt", &options.prompt, "the prompt"},
-      {"--prompt-token-ids", &options.prompt_ids, "instead: its tokens, as 1,2,3"},
-      {"--prompts", &options.prompts, "instead: a .jsonl or .json file of prompts"},
+      {"--prompt-token-ids", &options.prompt_ids, "the prompt's tokens, such as 1,2,3"},
+      {"--prompts", &options.prompts, "a file of rows with many prompts"},
       {"--n", &options.samples, "samples of each prompt", false, 1, 1024},
       {"--json", &options.json, "one JSON object a sample, with tokens and log-probs"},
       {"--out", &options.out, "with --data: the .jsonl file to write, one row a sample"},
       {"--output-key", &options.output_key, "with --data: column of the response"},
       {"--overwrite", &options.overwrite, "with --data: begin anew, whatever --out holds"},
-      {"--dtype", &options.dtype, kDtypeHelp},
-      {"--device", &options.placement.device, kDeviceHelp},
+      {"--dtype", &options.dtype, cli::kDtypeHelp},
+      {"--device", &options.placement.device, cli::kDeviceHelp},
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.dataset.add_to(flags);
   options.sampling.add_to(flags);
   options.engine.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe generate: sample responses of a model", flags, words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe generate", options.dtype, options.placement.device));
+                    cli::parse_flags("troupe generate: sample responses of a model", flags, words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype,
+                    cli::panel_dtype("troupe generate", options.dtype, options.placement.device));
   const int sources = !options.prompt.empty() + !options.prompt_ids.empty() +
                       !options.prompts.empty() + !options.dataset.data.empty();
   if (sources != 1) {
@@ -357,14 +349,13 @@ Result<void> run_generate(Words words) {
     }
   }
   if (!options.dataset.data.empty()) return generate_batch(options, dtype);
-  if (!options.out.empty()) {
+  if (!options.out.empty())
     return fail(ErrorCode::kConfig, "troupe generate: --out goes with --data");
-  }
   TROUPE_TRY_ASSIGN(rows, read_prompts(options));
-  const TokenizerUse use =
-      options.prompt_ids.empty() ? TokenizerUse::kNeeded : TokenizerUse::kIfThere;
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.placement,
-                                           options.engine.limits(), dtype, use));
+  const cli::TokenizerUse use =
+      options.prompt_ids.empty() ? cli::TokenizerUse::kNeeded : cli::TokenizerUse::kIfThere;
+  TROUPE_TRY_ASSIGN(host, cli::EngineHost::load(options.model, options.placement,
+                                                options.engine.limits(), dtype, use));
   if (!host->has_tokenizer()) {
     std::fprintf(stderr, "no tokenizer.json in %s: token ids stand for the text\n",
                  host->folder().c_str());

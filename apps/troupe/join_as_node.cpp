@@ -13,8 +13,6 @@
 
 namespace troupe::app {
 
-using core::Result;
-
 void start_over() {
   std::ifstream in("/proc/self/cmdline");
   std::vector<std::string> words;
@@ -32,36 +30,36 @@ void start_over() {
 namespace {
 
 // Joins the company through a tunnel to its gateway, and stays until the node ends.
-Result<NodeEnd> stay(const NodePlace& place,
-                     const std::shared_ptr<actors::LogBacklog>& log,
-                     Rejoining& rejoining) {
+Result<session::NodeEnd> stay(const NodePlace& place,
+                              const std::shared_ptr<actors::node::LogBacklog>& log,
+                              Rejoining& rejoining) {
   TROUPE_TRY_ASSIGN(target, rejoining.find());
-  const NodeSelf self = rejoining.bound(place.self, target);
+  const session::NodeSelf self = rejoining.bound(place.self, target);
   async::IoThreads io(1);
-  TROUPE_TRY_ASSIGN(gate, RelayGate::open(io, target, place.relay));
-  NodeCalls calls;
-  calls.maker = [&io, &target, &gate = *gate, &place](actors::AskToMeet meet) {
+  TROUPE_TRY_ASSIGN(gate, session::RelayGate::open(io, target, place.relay));
+  session::NodeCalls calls;
+  calls.maker = [&io, &target, &gate = *gate, &place](actors::gang::AskToMeet meet) {
     auto reach = [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
-      return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
+      return std::make_shared<session::TunnelSubscriber>(io, target, std::move(inner));
     };
-    collective::GatewayWay gateway{&io, target.host, target.port, target.auth, say};
-    auto loader = std::make_unique<RoleLoader>(std::move(reach), std::move(meet), gate.options(),
-                                               std::move(gateway));
+    collective::GatewayWay gateway{&io, target.host, target.port, target.auth, cli::say};
+    auto loader = std::make_unique<session::RoleLoader>(std::move(reach), std::move(meet),
+                                                        gate.options(), std::move(gateway));
     if (place.prepare) place.prepare(*loader);
     return loader;
   };
-  calls.note = say;
+  calls.note = cli::say;
   calls.log = log;
   calls.end_now = &start_over;
-  calls.find_again = [&io, &target] { return enter_company(io, target); };
+  calls.find_again = [&io, &target] { return session::enter_company(io, target); };
   calls.may_wait = [&rejoining] { return rejoining.may_wait(); };
   calls.patience = rejoining.patience();
-  calls.once_in = [&](const NodeGuest& guest) -> Result<bool> {
+  calls.once_in = [&](const session::NodeGuest& guest) -> Result<bool> {
     rejoining.joined(guest);
-    say(self.name + " is in the company of " + target.name());
+    cli::say(self.name + " is in the company of " + target.name());
     return true;
   };
-  return live_through_gateway(io, target, self, calls);
+  return session::live_through_gateway(io, target, self, calls);
 }
 
 }  // namespace

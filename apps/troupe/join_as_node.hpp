@@ -12,12 +12,12 @@
 namespace troupe::app {
 
 struct NodePlace {
-  JoinFlags join;
-  NodeSelf self;
-  std::string relay{};                         // of the weights that it has; empty: none
-  std::function<void(RoleLoader&)> prepare{};  // each loader of its roles; may be null
-  bool one_run = false;                        // it belongs to one run
-  double wait_s = 0;                           // for a company that is away; 0: for ever
+  session::JoinFlags join;
+  session::NodeSelf self;
+  std::string relay{};                                  // of the weights that it has; empty: none
+  std::function<void(session::RoleLoader&)> prepare{};  // each loader of its roles; may be null
+  bool one_run = false;                                 // stay with one run
+  double wait_s = 0;                                    // for an absent company; 0: for ever
 };
 
 // Starts this program anew in this process, with the same words: the company takes it for a node
@@ -27,6 +27,6 @@ void start_over();
 inline constexpr int kWedged = 70;
 
 // On the main thread, which it blocks. Error kInterrupted: a signal came.
-core::Result<void> join_as_node(const NodePlace& place);
+Result<void> join_as_node(const NodePlace& place);
 
 }  // namespace troupe::app

@@ -13,38 +13,17 @@ namespace troupe::app {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 
 struct LogFlags {
-  std::string run, to, project, name, group, org, uri;
+  std::string to, project, name, group, org, uri;
 };
-
-// The run folder stands before, between or behind the flags.
-Result<std::vector<std::string>> take_run(Words words, std::string& run) {
-  std::vector<std::string> flags;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].starts_with("-")) {
-      flags.push_back(words[i]);
-      const bool alone = words[i] == "--help" || words[i] == "-h";
-      if (!alone && words[i].find('=') == std::string::npos && i + 1 < words.size())
-        flags.push_back(words[++i]);
-    } else if (run.empty()) {
-      run = words[i];
-    } else {
-      return fail(ErrorCode::kConfig, "troupe log: '" + words[i] + "' is a second run", "give one");
-    }
-  }
-  return flags;
-}
 
 std::optional<std::string> given(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-Result<void> send(LoggerSettings settings) {
-  TROUPE_TRY_ASSIGN(process, SideProcess::start(settings));
+Result<void> send(loggers::LoggerSettings settings) {
+  TROUPE_TRY_ASSIGN(process, loggers::SideProcess::start(settings));
   std::string last;
   const auto note = [&](const std::string& text) {
     last = text;
@@ -52,13 +31,13 @@ Result<void> send(LoggerSettings settings) {
   };
   while (process.running()) {
     process.listen(std::chrono::milliseconds(200), note);
-    if (stop_requested()) {
+    if (cli::stop_requested()) {
       process.kill();
       return fail(ErrorCode::kInterrupted, "stopped", "the same command sends the rest");
     }
     if (process.frozen()) {
       process.kill();
-      return fail(ErrorCode::kDeadline, "the logger of " + settings.logger + " did not go on",
+      return fail(ErrorCode::kDeadline, "the logger of " + settings.logger + " has stopped",
                   "the same command sends the rest");
     }
   }
@@ -69,31 +48,33 @@ Result<void> send(LoggerSettings settings) {
                     (last.empty() ? "" : " (" + last.substr(0, last.find(';')) + ")"),
                 "its log is " + (settings.run / "loggers" / (settings.logger + ".log")).string());
   }
-  std::printf("%s: %llu rows sent to %s\n", settings.run.c_str(),
-              static_cast<unsigned long long>(process.sent()), settings.logger.c_str());
+  std::printf("%s: %lu rows sent to %s\n", settings.run.c_str(), process.sent(),
+              settings.logger.c_str());
   return {};
 }
 
 }  // namespace
 
-Result<void> run_log(Words words) {
+Result<void> run_log(cli::Words words) {
   LogFlags options;
-  TROUPE_TRY_ASSIGN(flags, take_run(words, options.run));
+  std::vector<std::string> runs;
   TROUPE_TRY_ASSIGN(
-      outcome,
-      parse_flags("troupe log RUN: send the metrics of a run to other services, docs/loggers.md",
-                  {{"--to", &options.to, "wandb, mlflow or trackio; several with commas"},
-                   {"--project", &options.project, "project or experiment; else the run's"},
-                   {"--run-name", &options.name, "name of the run there; else the run's"},
-                   {"--group", &options.group, "group of wandb and trackio"},
-                   {"--org", &options.org, "user or team of wandb"},
-                   {"--mlflow-uri", &options.uri, "a server's URL or sqlite:///FILE"}},
-                  flags));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  if (options.run.empty()) {
+      outcome, cli::parse_flags(
+                   "troupe log RUN: send the metrics of a run to other services, docs/loggers.md",
+                   {{"--to", &options.to, "wandb, mlflow or trackio; several with commas"},
+                    {"--project", &options.project, "project or experiment; else the run's"},
+                    {"--run-name", &options.name, "name of the run at the service; else the run's"},
+                    {"--group", &options.group, "group of wandb and trackio"},
+                    {"--org", &options.org, "user or team of wandb"},
+                    {"--mlflow-uri", &options.uri, "a server's URL or sqlite:///FILE"}},
+                   words, &runs));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  if (runs.size() > 1)
+    return fail(ErrorCode::kConfig, "troupe log: '" + runs[1] + "' is a second run", "give one");
+  if (runs.empty())
     return fail(ErrorCode::kConfig, "troupe log: give the folder of a run (its --run.path)");
-  }
-  const fs::path run = fs::absolute(options.run).lexically_normal();
+
+  const fs::path run = fs::absolute(runs[0]).lexically_normal();
   if (!fs::exists(run / "metrics.jsonl")) {
     return fail(ErrorCode::kNotFound, "troupe log: " + run.string() + " holds no metrics.jsonl",
                 "give the folder of a run");
@@ -101,7 +82,7 @@ Result<void> run_log(Words words) {
   const auto services = core::split(options.to, ",");
   for (const std::string_view service : services) {
     if (service == "wandb" || service == "mlflow" || service == "trackio") continue;
-    return fail(ErrorCode::kConfig, "troupe log: --to '" + std::string(service) + "' is no service",
+    return fail(ErrorCode::kConfig, "troupe log: --to '" + std::string(service) + "' is unknown",
                 "give wandb, mlflow or trackio");
   }
   for (const std::string_view service : services) {

@@ -9,27 +9,24 @@
 #include "runtime/model/spec.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <string>
 
 namespace troupe::app {
-using core::Result;
 
-Result<void> run_merge_lora(Words words) {
+Result<void> run_merge_lora(cli::Words words) {
   std::string base, adapter, output, dtype_name = "f32";
   bool any_base = false;
   TROUPE_TRY_ASSIGN(
-      outcome,
-      parse_flags(
-          "troupe merge-lora: put a LoRA adapter (a PEFT folder) into its base model",
-          {{"--model", &base, "the base model: a folder, or org/name of the local hub cache", true},
-           {"--adapter", &adapter, "folder with adapter_config.json", true},
-           {"--out,--output", &output, "folder to write the merged model to", true},
-           {"--dtype", &dtype_name, "of the weights written: f32 or bf16"},
-           {"--any-base", &any_base, "take weights that the adapter was not trained on"}},
-          words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, storage_dtype(dtype_name));
+      outcome, cli::parse_flags(
+                   "troupe merge-lora: put a LoRA adapter (a PEFT folder) into its base model",
+                   {{"--model", &base, "the base model: a folder, or OWNER/NAME of the hub", true},
+                    {"--adapter", &adapter, "folder with adapter_config.json", true},
+                    {"--out,--output", &output, "folder to write the merged model to", true},
+                    {"--dtype", &dtype_name, "type of the weights written: f32 or bf16"},
+                    {"--any-base", &any_base, "take weights that the adapter was not trained on"}},
+                   words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype, cli::storage_dtype(dtype_name));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(base));
   TROUPE_TRY_ASSIGN(config, model::read_adapter_config(adapter));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder, config.head));

@@ -1,6 +1,6 @@
 #include "apps/troupe/node_ranks.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/troupe/reentry_waits.hpp"
 #include "runtime/core/child_process.hpp"
@@ -16,13 +16,10 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
-
 constexpr useconds_t kPause_us = 20'000;  // between two looks at the processes
 
 // The words of `troupe node` without these flags and their values.
-std::vector<std::string> without(Words words, std::initializer_list<std::string_view> flags) {
+std::vector<std::string> without(cli::Words words, std::initializer_list<std::string_view> flags) {
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
@@ -61,15 +58,15 @@ class RankProcess {
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
       if (code == 0) over_ = true;
       if (code == core::exit_status(ErrorCode::kConfig))
-        return core::fail(ErrorCode::kConfig, name_ + " cannot be a node here, as it says");
+        return fail(ErrorCode::kConfig, name_ + " cannot be a node here; see its lines above");
       if (code == core::exit_status(ErrorCode::kPeerLost))
-        return core::fail(ErrorCode::kPeerLost, name_ + " has waited in vain, as it says");
-      if (over_ || stop_requested()) return !over_;
-      const bool lived = clock_.now() - started_ > actors::limits::kRestartWindow;
+        return fail(ErrorCode::kPeerLost, name_ + " waited in vain; see its lines above");
+      if (over_ || cli::stop_requested()) return !over_;
+      const bool lived = clock_.now() - started_ > actors::company::limits::kRestartWindow;
       again_ = clock_.now() + waits_.span(lived);
-      say(name_ + " " + core::how_it_ended(status) + "; its process is started again");
+      cli::say(name_ + " " + core::how_it_ended(status) + "; its process is started again");
     }
-    if (!stop_requested() && clock_.now() >= again_) TROUPE_TRY(start());
+    if (!cli::stop_requested() && clock_.now() >= again_) TROUPE_TRY(start());
     return true;
   }
   // True when it has ended.
@@ -98,7 +95,7 @@ void stop_all(std::vector<RankProcess>& all) {
 
 }  // namespace
 
-Result<void> run_node_ranks(const std::string& name, std::int64_t ranks, Words words) {
+Result<void> run_node_ranks(const std::string& name, std::int64_t ranks, cli::Words words) {
   std::vector<std::string> common = {"troupe", "node"};
   for (std::string& word : without(words, {"--ranks", "--name"}))
     common.push_back(std::move(word));
@@ -107,7 +104,7 @@ Result<void> run_node_ranks(const std::string& name, std::int64_t ranks, Words w
     all.emplace_back(name + "-" + std::to_string(rank), common);
     TROUPE_TRY(all.back().start());
   }
-  for (bool any = true; any && !stop_requested(); ::usleep(kPause_us)) {
+  for (bool any = true; any && !cli::stop_requested(); ::usleep(kPause_us)) {
     any = false;
     for (RankProcess& one : all) {
       const auto stays = one.tend();
@@ -119,7 +116,7 @@ Result<void> run_node_ranks(const std::string& name, std::int64_t ranks, Words w
     }
   }
   stop_all(all);
-  if (stop_requested()) return core::fail(ErrorCode::kInterrupted, "interrupted");
+  if (cli::stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
   return {};
 }
 

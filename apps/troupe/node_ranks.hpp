@@ -14,6 +14,6 @@ namespace troupe::app {
 // process that was killed, or ended for a cause that may pass, is started again after a pause that
 // doubles. Ends when all nodes were dismissed, or with the first cause that stays (kConfig;
 // kUnsupported), which that process has printed. Errors: also kInterrupted; kResources.
-core::Result<void> run_node_ranks(const std::string& name, std::int64_t ranks, Words words);
+Result<void> run_node_ranks(const std::string& name, std::int64_t ranks, cli::Words words);
 
 }  // namespace troupe::app

@@ -15,34 +15,14 @@ namespace troupe::app {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 
 constexpr unsigned kGrace_s = 40;  // more than run.grace_s of a stage
 
 struct PipelineFlags {
-  std::string file, folder;
+  std::string folder;
   std::vector<std::string> settings;
   bool dry = false, json = false;
 };
-
-// The file stands before, between or behind the flags.
-Result<std::vector<std::string>> take_file(Words words, std::string& file) {
-  std::vector<std::string> flags;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].starts_with("-")) {
-      flags.push_back(words[i]);
-      const bool with_value = words[i] == "--set" || words[i] == "--folder";
-      if (with_value && i + 1 < words.size()) flags.push_back(words[++i]);
-    } else if (file.empty()) {
-      file = words[i];
-    } else {
-      return core::fail(ErrorCode::kConfig, "troupe pipeline: '" + words[i] + "' is a second file",
-                        "a pipeline has one");
-    }
-  }
-  return flags;
-}
 
 // The keys of a training stage, before an hour of others has passed.
 Result<void> check_words(const std::vector<std::string>& words) {
@@ -50,13 +30,26 @@ Result<void> check_words(const std::vector<std::string>& words) {
   const config::Methods method =
       words.size() > 1 ? config::method_named(words[1]) : config::kNoMethod;
   if (method == config::kNoMethod) {
-    return core::fail(ErrorCode::kConfig, "`train` of no known method",
-                      "one of " + config::method_names(config::kAllMethods));
+    return fail(ErrorCode::kConfig, "`train` names no known method",
+                "one of " + config::method_names(config::kAllMethods));
   }
-  TROUPE_TRY_ASSIGN(builder, config::read(run_table(), Words(words).subspan(2), method));
+  TROUPE_TRY_ASSIGN(builder,
+                    config::read(session::run_table(), cli::Words(words).subspan(2), method));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   static_cast<void>(config);
   return {};
+}
+
+// The flags with their values; `files` gets the other words. parse_flags cannot tell these apart: a
+// flag with a list of words, such as --set, takes all up to the next flag.
+std::vector<std::string> flags_of(cli::Words words, std::vector<std::string>& files) {
+  std::vector<std::string> flags;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    (words[i].starts_with("-") ? flags : files).push_back(words[i]);
+    const bool takes_value = words[i] == "--set" || words[i] == "--folder";
+    if (takes_value && i + 1 < words.size()) flags.push_back(words[++i]);
+  }
+  return flags;
 }
 
 fs::path default_folder(const std::string& file) {
@@ -65,31 +58,37 @@ fs::path default_folder(const std::string& file) {
 
 }  // namespace
 
-Result<void> run_pipeline(Words words) {
+Result<void> run_pipeline(cli::Words words) {
   PipelineFlags options;
-  TROUPE_TRY_ASSIGN(flags, take_file(words, options.file));
-  TROUPE_TRY_ASSIGN(
-      outcome,
-      parse_flags("troupe pipeline FILE.yaml: run stages one after the other, docs/pipelines.md",
-                  {{"--folder", &options.folder, "where everything is written; runs/NAME of FILE"},
-                   {"--set", &options.settings, "name=value of one of the file's variables"},
-                   {"--dry-run", &options.dry, "check all, print what would be run, and end"},
-                   {"--json", &options.json, "end with JSON in place of the table"}},
-                  flags));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  if (options.file.empty()) {
-    return core::fail(ErrorCode::kConfig,
-                      "troupe pipeline: give the YAML file of a pipeline, such as "
-                      "configs/pipelines/tour.yaml");
+  std::vector<std::string> files;
+  const std::vector<std::string> flags = flags_of(words, files);
+  if (files.size() > 1) {
+    return fail(ErrorCode::kConfig, "troupe pipeline: '" + files[1] + "' is a second file",
+                "a pipeline has one");
   }
-  TROUPE_TRY_ASSIGN(file, pipeline::read_pipeline(options.file));
+  TROUPE_TRY_ASSIGN(
+      outcome, cli::parse_flags(
+                   "troupe pipeline FILE.yaml: run stages one after the other, docs/pipelines.md",
+                   {{"--folder", &options.folder, "folder for all output; else runs/NAME of FILE"},
+                    {"--set", &options.settings, "name=value of one of the file's variables"},
+                    {"--dry-run", &options.dry, "check all, print what would be run, and end"},
+                    {"--json", &options.json, "end with JSON in place of the table"}},
+                   flags));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
+  if (files.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe pipeline: give the YAML file of a pipeline, such as "
+                "configs/pipelines/tour.yaml");
+  }
+  TROUPE_TRY_ASSIGN(file, pipeline::read_pipeline(files[0]));
   TROUPE_TRY(pipeline::set_variables(file, options.settings));
   const fs::path folder =
-      options.folder.empty() ? default_folder(options.file) : fs::path(options.folder);
+      options.folder.empty() ? default_folder(files[0]) : fs::path(options.folder);
   pipeline::PipelineRun run(file, fs::absolute(folder).lexically_normal(), check_words);
   TROUPE_TRY(run.check(options.dry));
   if (options.dry) return {};
-  limit_stop(kGrace_s, "stopped before its stage had ended; the same command goes on from there");
+  cli::limit_stop(kGrace_s,
+                  "stopped before its stage had ended; the same command continues from there");
   pipeline::adopt_orphans();
   const auto done = run.run();
   pipeline::end_descendants();

@@ -2,7 +2,8 @@
 // `next` blocks.
 #pragma once
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "runtime/core/jitter.hpp"
 
@@ -23,21 +24,22 @@ class ReentryWaits {
 
   // How long to wait now. `was_in`: the company had admitted this process, so the waits begin anew.
   core::Duration span(bool was_in) {
-    most_ = was_in ? core::Duration(actors::limits::kRestartAfter)
-                   : std::min<core::Duration>(most_ * 2, actors::limits::kRestartAfter_max);
+    most_ = was_in
+                ? core::Duration(actors::controller::limits::kRestartAfter)
+                : std::min<core::Duration>(most_ * 2, actors::company::limits::kRestartAfter_max);
     return jitter_.of(most_);
   }
   // Waits that long. Returns false when the user asks to stop.
   bool next(bool was_in) {
     const auto until = std::chrono::steady_clock::now() + span(was_in);
-    while (!stop_requested() && std::chrono::steady_clock::now() < until)
+    while (!cli::stop_requested() && std::chrono::steady_clock::now() < until)
       ::usleep(20'000);
-    return !stop_requested();
+    return !cli::stop_requested();
   }
 
  private:
   core::Jitter jitter_;
-  core::Duration most_ = actors::limits::kRestartAfter;
+  core::Duration most_ = actors::controller::limits::kRestartAfter;
 };
 
 }  // namespace troupe::app

@@ -1,34 +1,20 @@
 #include "apps/troupe/rejoining.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "apps/cli/words.hpp"
+#include "runtime/core/texts.hpp"
 
-#include <cstdio>
 #include <filesystem>
 
 namespace troupe::app {
-
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-
-namespace {
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g s", seconds);
-  return text;
-}
-
-}  // namespace
 
 Rejoining::Rejoining(Terms terms) : terms_(std::move(terms)) {
   std::error_code error;
   by_folder_ = std::filesystem::is_directory(terms_.join.join, error);
 }
 
-Result<JoinTarget> Rejoining::find() {
-  auto target = find_company(terms_.join);
+Result<session::JoinTarget> Rejoining::find() {
+  auto target = session::find_company(terms_.join);
   if (target) found_ = true;
   if (!target && found_) {
     core::Error away = target.error();
@@ -38,14 +24,15 @@ Result<JoinTarget> Rejoining::find() {
   return target;
 }
 
-NodeSelf Rejoining::bound(NodeSelf self, const JoinTarget& target) const {
+session::NodeSelf Rejoining::bound(session::NodeSelf self,
+                                   const session::JoinTarget& target) const {
   if (!terms_.one_run) return self;
   self.run_id = run_id_ != 0 ? run_id_ : target.run_id;
   self.run = run_id_ != 0 ? run_ : target.run;
   return self;
 }
 
-void Rejoining::joined(const NodeGuest& guest) {
+void Rejoining::joined(const session::NodeGuest& guest) {
   away_since_.reset();
   taken_since_.reset();
   last_.clear();
@@ -62,7 +49,7 @@ bool Rejoining::may_wait() {
 }
 
 std::string Rejoining::patience() const {
-  return terms_.wait_s == 0 ? "" : ", for at most " + seconds_text(terms_.wait_s) + " (--wait-s)";
+  return terms_.wait_s == 0 ? "" : core::printed(", for at most %g s (--wait-s)", terms_.wait_s);
 }
 
 // The answer that no later try can change. A name may be held by an earlier connection of this
@@ -76,7 +63,8 @@ std::optional<core::Error> Rejoining::final_answer(const core::Error& error) {
       return error;
     case ErrorCode::kInvalidArgument:
       if (!taken_since_) taken_since_ = clock_.now();
-      if (clock_.now() - *taken_since_ <= 2 * actors::limits::kFrozenAfter) return std::nullopt;
+      if (clock_.now() - *taken_since_ <= 2 * actors::company::limits::kFrozenAfter)
+        return std::nullopt;
       if (error.advice().empty()) {
         return error.within("the company does not take " + terms_.who)
             .advising("give another --name");
@@ -88,12 +76,11 @@ std::optional<core::Error> Rejoining::final_answer(const core::Error& error) {
   }
 }
 
-std::optional<Result<void>> Rejoining::next(const Result<NodeEnd>& end) {
-  const Result<void> interrupted =
-      fail(ErrorCode::kInterrupted, "interrupted", terms_.interrupted);
-  if (end && *end == NodeEnd::kStopped) return interrupted;
-  if (end && *end == NodeEnd::kDismissed) {
-    say(terms_.dismissed);
+std::optional<Result<void>> Rejoining::next(const Result<session::NodeEnd>& end) {
+  const Result<void> interrupted = fail(ErrorCode::kInterrupted, "interrupted", terms_.interrupted);
+  if (end && *end == session::NodeEnd::kStopped) return interrupted;
+  if (end && *end == session::NodeEnd::kDismissed) {
+    cli::say(terms_.dismissed);
     return Result<void>();
   }
   if (!end) {
@@ -109,14 +96,14 @@ std::optional<Result<void>> Rejoining::next(const Result<NodeEnd>& end) {
   if (!may_wait()) {
     return Result<void>(
         fail(ErrorCode::kPeerLost,
-             "there was no run for " + seconds_text(terms_.wait_s) + ", so " + terms_.who + " ends",
+             core::printed("there was no run for %g s, so ", terms_.wait_s) + terms_.who + " ends",
              "--wait-s 0 waits for ever"));
   }
   std::string why = end ? "the run went away" : end.error().message;
   if (taken_since_) why = "the company does not take " + terms_.who + " yet";
   if (why != last_) {
-    say(why + "; " + terms_.who + " tries again until it is there" + patience() +
-        " (Ctrl-C ends this)");
+    cli::say(why + "; " + terms_.who + " tries again until it is there" + patience() +
+             " (Ctrl-C ends this)");
   }
   last_ = why;
   if (!waits_.next(end.has_value())) return interrupted;

@@ -25,8 +25,6 @@ namespace troupe::app {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 
 constexpr double kSamplesShown_max = 20'000;
 constexpr std::string_view kPageBegin = "<!doctype html>", kChartBegin = "<svg ";
@@ -37,21 +35,6 @@ struct ReportFlags {
   std::int64_t rollouts = 1000;
   bool log_scale = false;
 };
-
-// Run folders stand before, between or behind the flags.
-std::vector<std::string> take_runs(Words words, std::vector<std::string>& runs) {
-  const std::set<std::string_view> with_value = {"--out", "--rollouts", "--svg"};
-  std::vector<std::string> flags;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!words[i].starts_with("-")) {
-      runs.push_back(words[i]);
-      continue;
-    }
-    flags.push_back(words[i]);
-    if (with_value.contains(words[i]) && i + 1 < words.size()) flags.push_back(words[++i]);
-  }
-  return flags;
-}
 
 Result<void> check_runs(const std::vector<std::string>& runs) {
   core::ErrorList wrong;
@@ -70,7 +53,7 @@ Result<void> check_runs(const std::vector<std::string>& runs) {
     if (!fs::is_directory(run, error)) {
       const bool there = fs::exists(run, error);
       wrong.add(ErrorCode::kNotFound,
-                "troupe report: " + run + (there ? " is no folder" : " is not there"),
+                "troupe report: " + run + (there ? " is not a folder" : " is not there"),
                 "give the folder of a run (its --run.path)");
     } else if (!seen.insert(fs::canonical(run, error)).second) {
       wrong.add(ErrorCode::kConfig, "troupe report: " + run + " is given twice", "give it once");
@@ -82,21 +65,18 @@ Result<void> check_runs(const std::vector<std::string>& runs) {
 // So that a mistyped --out does not replace a run's own file.
 Result<void> check_out(const std::string& out, std::string_view begin) {
   std::error_code error;
-  if (fs::is_directory(out, error)) {
-    return core::fail(ErrorCode::kConfig, "--out " + out + " is a folder",
-                      "give the name of a file");
-  }
+  if (fs::is_directory(out, error))
+    return fail(ErrorCode::kConfig, "--out " + out + " is a folder", "give the name of a file");
   if (!fs::exists(out, error)) return {};
   std::ifstream in(out, std::ios::binary);
   std::string first(begin.size(), '\0');
   in.read(first.data(), static_cast<std::streamsize>(first.size()));
   if (in.gcount() == 0 || first == begin) return {};
-  return core::fail(ErrorCode::kConfig,
-                    "--out " + out + " is there and was not written by troupe report",
-                    "choose another name, or remove it");
+  return fail(ErrorCode::kConfig, "--out " + out + " is there and was not written by troupe report",
+              "choose another name, or remove it");
 }
 
-// For a metric that no run has.
+// The error for a metric that no run has.
 Result<void> refuse_metric(const std::string& name,
                            const std::vector<report::MetricCurves>& metrics) {
   std::vector<std::string_view> names;
@@ -105,8 +85,8 @@ Result<void> refuse_metric(const std::string& name,
       names.push_back(known);
   }
   const std::string near(core::nearest_word(name, names));
-  return core::fail(ErrorCode::kConfig, "--svg " + name + ": no run has this metric",
-                    (near.empty() ? "docs/metrics.md lists them" : "did you mean " + near + "?"));
+  return fail(ErrorCode::kConfig, "--svg " + name + ": no run has this metric",
+              (near.empty() ? "docs/metrics.md lists them" : "did you mean " + near + "?"));
 }
 
 Result<void> write_chart(const ReportFlags& flags, const std::string& out) {
@@ -123,11 +103,11 @@ Result<void> write_chart(const ReportFlags& flags, const std::string& out) {
   }
   if (lines.empty()) return refuse_metric(flags.svg, metrics);
   for (const std::string& note : notes.all())
-    warn(observe::terminal_safe(note));
+    cli::warn(observe::terminal_safe(note));
   const auto scale = flags.log_scale ? report::Scale::kLog : report::Scale::kLinear;
   TROUPE_TRY(store::replace_file(out, report::svg_chart(flags.svg, lines, scale)));
-  say(out + ": " + flags.svg + " of " + std::to_string(lines.size()) +
-      (lines.size() == 1 ? " run" : " runs"));
+  cli::say(out + ": " + flags.svg + " of " + std::to_string(lines.size()) +
+           (lines.size() == 1 ? " run" : " runs"));
   return {};
 }
 
@@ -139,41 +119,39 @@ Result<void> write_page(const ReportFlags& flags, const std::string& out) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   data["made_s"] = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   for (const auto& run : data["runs"]) {
-    for (const auto& note : run["notes"]) {
-      warn(observe::terminal_safe(run["name"].get<std::string>() + ": " + note.get<std::string>()));
-    }
+    for (const auto& note : run["notes"])
+      cli::warn(
+          observe::terminal_safe(run["name"].get<std::string>() + ": " + note.get<std::string>()));
   }
   const std::string text = report::page(data);
   TROUPE_TRY(store::replace_file(out, text));
   std::uint64_t samples = 0;
   for (const auto& run : data["runs"])
     samples += run["rollouts"]["samples"].get<std::uint64_t>();
-  say(out + ": " + std::to_string(flags.runs.size()) +
-      (flags.runs.size() == 1 ? " run, " : " runs, ") + std::to_string(samples) + " rollouts, " +
-      std::to_string(text.size() >> 10) + " KiB");
+  cli::say(out + ": " + std::to_string(flags.runs.size()) +
+           (flags.runs.size() == 1 ? " run, " : " runs, ") + std::to_string(samples) +
+           " rollouts, " + std::to_string(text.size() >> 10) + " KiB");
   return {};
 }
 
 }  // namespace
 
-Result<void> run_report(Words words) {
+Result<void> run_report(cli::Words words) {
   ReportFlags flags;
-  const std::vector<std::string> rest = take_runs(words, flags.runs);
   TROUPE_TRY_ASSIGN(
-      outcome,
-      parse_flags("troupe report: one HTML page of one or several run folders, RUN..., that needs "
-                  "no network; also of a run in progress",
-                  {{"--out", &flags.out, "file to write (default: report.html, or METRIC.svg)"},
-                   {"--rollouts", &flags.rollouts, "most samples to show of a run", false, 0,
-                    kSamplesShown_max},
-                   {"--svg", &flags.svg, "write the chart of this metric alone, as SVG"},
-                   {"--log", &flags.log_scale, "with --svg: a logarithmic scale"}},
-                  rest));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+      outcome, cli::parse_flags(
+                   "troupe report: one HTML page of one or several run folders, RUN..., that needs "
+                   "no network; also of a run in progress",
+                   {{"--out", &flags.out, "file to write (default: report.html, or METRIC.svg)"},
+                    {"--rollouts", &flags.rollouts, "most samples to show of a run", false, 0,
+                     kSamplesShown_max},
+                    {"--svg", &flags.svg, "write the chart of this metric alone, as SVG"},
+                    {"--log", &flags.log_scale, "with --svg: a logarithmic scale"}},
+                   words, &flags.runs));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_runs(flags.runs));
-  if (flags.log_scale && flags.svg.empty()) {
-    return core::fail(ErrorCode::kConfig, "--log is for --svg", "the page has a switch for it");
-  }
+  if (flags.log_scale && flags.svg.empty())
+    return fail(ErrorCode::kConfig, "--log is for --svg", "the page has a switch for it");
   std::string out = flags.out;
   if (out.empty()) {
     out = flags.svg.empty() ? "report.html" : flags.svg + ".svg";

@@ -24,21 +24,16 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-using Json = nlohmann::ordered_json;
-
 struct ScoreOptions {
   std::string model, out, csft;
   SelectionKeys keys;
-  Placement placement;
+  cli::Placement placement;
   bool best = false, pairs = false, normalise = false, stored = false, overwrite = false;
   bool drop_empty = false;
   std::int64_t pairs_of_prompt = 1;
   PromptFlags data;
-  RewardFlags reward;
-  ProcessFlags process;
+  session::RewardFlags reward;
+  session::ProcessFlags process;
 
   std::string steps_key() const { return keys.reward + "_steps"; }
 
@@ -47,28 +42,24 @@ struct ScoreOptions {
 };
 
 Result<void> check(const ScoreOptions& options) {
-  if (options.data.data.empty() || options.out.empty()) {
+  if (options.data.data.empty() || options.out.empty())
     return fail(ErrorCode::kConfig, "troupe score: give --data and --out");
-  }
   if (options.best + options.pairs + !options.csft.empty() > 1) {
     return fail(ErrorCode::kConfig,
                 "troupe score: give at most one of --best-of-n, --pairs and --csft");
   }
-  if (options.pairs_of_prompt > 1 && !options.pairs) {
+  if (options.pairs_of_prompt > 1 && !options.pairs)
     return fail(ErrorCode::kConfig, "troupe score: --pairs-per-prompt goes with --pairs");
-  }
-  if (options.normalise && options.csft.empty()) {
+  if (options.normalise && options.csft.empty())
     return fail(ErrorCode::kConfig, "troupe score: --normalize-reward goes with --csft");
-  }
   if (!options.model.empty() + !options.process.model.empty() + options.reward.given() > 1) {
     return fail(ErrorCode::kConfig,
                 "troupe score: give one of --model (a reward model), --process-model, --rule, "
                 "--python, --http and --judge");
   }
   TROUPE_TRY(options.process.check(false));
-  if (options.stored && options.model.empty()) {
+  if (options.stored && options.model.empty())
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
-  }
   if (!options.scores() && !options.best && !options.pairs && options.csft.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: give --model or one of --rule, --python, --http",
                 "without them rows are selected by the scores that they have: --best-of-n, --pairs "
@@ -83,34 +74,35 @@ class Scoring {
 
   Result<void> run() {
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
-    TROUPE_TRY_ASSIGN(identity, files_identity(options_.data.data));
+    TROUPE_TRY_ASSIGN(identity, cli::files_identity(options_.data.data));
     TROUPE_TRY_ASSIGN(settings, settings_of(identity));
     TROUPE_TRY_SET(rows_, data::load_prompts(options_.data.data, prompts.columns));
     find_columns();
     TROUPE_TRY(check_rows());
     if (options_.scores()) TROUPE_TRY_SET(source_, make_source());
-    TROUPE_TRY_ASSIGN(part, PartFile::open(options_.out, settings, kScoreRows, options_.overwrite));
+    TROUPE_TRY_ASSIGN(
+        part, cli::PartFile::open(options_.out, settings, session::kScoreRows, options_.overwrite));
     TROUPE_TRY(score_rows(part));
     return finish(part);
   }
 
  private:
-  Result<PartSettings> settings_of(const std::string& identity) {
-    PartSettings settings = {{"--data", identity},
-                             {"--response-key", options_.keys.response},
-                             {"--reward-key", options_.keys.reward},
-                             {"--stored", options_.stored ? "true" : "false"}};
+  Result<cli::PartSettings> settings_of(const std::string& identity) {
+    cli::PartSettings settings = {{"--data", identity},
+                                  {"--response-key", options_.keys.response},
+                                  {"--reward-key", options_.keys.reward},
+                                  {"--stored", options_.stored ? "true" : "false"}};
     if (!options_.model.empty()) {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.model));
-      settings.emplace_back("--model", model_identity(folder));
+      settings.emplace_back("--model", cli::model_identity(folder));
     }
     if (!options_.process.model.empty()) {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.process.model));
-      settings.emplace_back("--process-model", model_identity(folder));
-      const PartSettings process = options_.process.settings();
+      settings.emplace_back("--process-model", cli::model_identity(folder));
+      const cli::PartSettings process = options_.process.settings();
       settings.insert(settings.end(), process.begin(), process.end());
     }
-    const PartSettings data = options_.data.settings();
+    const cli::PartSettings data = options_.data.settings();
     TROUPE_TRY_ASSIGN(reward, options_.reward.settings());
     settings.insert(settings.end(), data.begin(), data.end());
     settings.insert(settings.end(), reward.begin(), reward.end());
@@ -149,22 +141,23 @@ class Scoring {
     return {};
   }
 
-  Result<std::unique_ptr<actors::RewardSource>> make_source() {
-    if (options_.model.empty() && options_.process.model.empty()) return options_.reward.source();
-    TROUPE_TRY_SET(team_, make_team(options_.placement));
+  Result<std::unique_ptr<actors::reward::RewardSource>> make_source() {
+    if (options_.model.empty() && options_.process.model.empty())
+      return options_.reward.source(session::columns_of_rows(rows_, "--data"));
+    TROUPE_TRY_SET(team_, cli::make_team(options_.placement));
     if (!options_.process.model.empty()) return process_source();
     return options_.data.model_source(options_.model, options_.stored, *team_);
   }
 
-  Result<std::unique_ptr<actors::RewardSource>> process_source() const {
+  Result<std::unique_ptr<actors::reward::RewardSource>> process_source() const {
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
     config::TrainConfig config;
     options_.process.fill(config);
     if (options_.process.reduce.empty()) config.reward.process.reduce = "min";
-    TROUPE_TRY_ASSIGN(own, process_options(config));
+    TROUPE_TRY_ASSIGN(own, session::process_options(config));
     own.columns = prompts.columns;
     own.gives_steps = true;
-    return actors::make_process_reward(std::move(own), *team_);
+    return actors::reward::make_process_reward(std::move(own), *team_);
   }
 
   actors::RewardGroup group_of(const data::PromptRow& row) const {
@@ -173,16 +166,16 @@ class Scoring {
     const bool seen = rendered != columns.end() && rendered->is_string();
     actors::RewardGroup group{seen ? rendered->get<std::string>() : row.prompt, row.label,
                               row.columns_json};
-    if (options_.reward.judge.given()) group.messages = actors::chat_json(row);
+    if (options_.reward.judge.given()) group.messages = actors::data::chat_json(row);
     group.samples.push_back({columns[options_.keys.response].get<std::string>()});
     return group;
   }
 
-  Result<void> score_rows(PartFile& part) {
-    std::size_t next = std::min<std::size_t>(part.bundles() * kScoreRows, rows_.size());
+  Result<void> score_rows(cli::PartFile& part) {
+    std::size_t next = std::min<std::size_t>(part.bundles() * session::kScoreRows, rows_.size());
     BatchProgress progress("scored", "rows", next, rows_.size());
     while (next < rows_.size()) {
-      const std::size_t end = std::min(next + kScoreRows, rows_.size());
+      const std::size_t end = std::min(next + session::kScoreRows, rows_.size());
       if (!source_) {
         std::string same;
         for (std::size_t i = next; i < end; ++i)
@@ -194,11 +187,11 @@ class Scoring {
       std::vector<actors::RewardGroup> groups;
       for (std::size_t i = next; i < end; ++i)
         groups.push_back(group_of(rows_[i]));
-      auto scores = score_items(*source_, groups, options_.reward.deadline());
+      auto scores = session::score_items(*source_, groups, options_.reward.deadline());
       if (!scores) {
         core::Error error = scores.error();
         error.message = "after " + std::to_string(next) + " of " + std::to_string(rows_.size()) +
-                        " rows: " + error.message + "; the same command goes on from there";
+                        " rows: " + error.message + "; the same command continues from there";
         return fail(std::move(error));
       }
       std::string lines;
@@ -211,7 +204,8 @@ class Scoring {
     return {};
   }
 
-  std::string scored_line(const data::PromptRow& row, const actors::RewardScore& score) const {
+  std::string scored_line(const data::PromptRow& row,
+                          const actors::reward::RewardScore& score) const {
     Json columns = parse::written_json<Json>(row.columns_json);
     columns[options_.keys.reward] = score.value ? Json(*score.value) : Json(nullptr);
     if (!score.value) columns["reward_error"] = score.cause;
@@ -220,7 +214,7 @@ class Scoring {
     return json_line(columns);
   }
 
-  Result<void> finish(PartFile& part) {
+  Result<void> finish(cli::PartFile& part) {
     TROUPE_TRY_ASSIGN(lines, part.content());
     if (options_.scores()) TROUPE_TRY(say_scores(lines));
     if (options_.drop_empty) lines = with_response(lines, options_.keys);
@@ -233,12 +227,10 @@ class Scoring {
                         : conditional_rows(lines, options_.keys, options_.csft, options_.normalise);
     if (!selected) return selected.failure();
     TROUPE_TRY(part.finish(selected->lines));
-    std::printf("%s: %llu rows of %llu prompts", options_.out.c_str(),
-                static_cast<unsigned long long>(selected->rows),
-                static_cast<unsigned long long>(selected->prompts));
+    std::printf("%s: %lu rows of %lu prompts", options_.out.c_str(), selected->rows,
+                selected->prompts);
     if (options_.pairs) {
-      std::printf("; %llu prompts without a pair (equal scores or texts)",
-                  static_cast<unsigned long long>(selected->equal));
+      std::printf("; %lu prompts without a pair (equal scores or texts)", selected->equal);
     }
     std::printf("\n");
     return {};
@@ -260,14 +252,10 @@ class Scoring {
         if (missing++ == 0 && row.is_object()) cause = row.value("reward_error", "");
       }
     }
-    if (scored == 0) {
-      return fail(ErrorCode::kData, "no row could be scored: " + cause);
-    }
-    std::printf("%llu rows scored, mean %.4f", static_cast<unsigned long long>(scored),
-                sum / static_cast<double>(scored));
+    if (scored == 0) return fail(ErrorCode::kData, "no row could be scored: " + cause);
+    std::printf("%lu rows scored, mean %.4f", scored, sum / static_cast<double>(scored));
     if (missing > 0) {
-      std::printf("; %llu without a score, the first because %s",
-                  static_cast<unsigned long long>(missing), cause.c_str());
+      std::printf("; %lu without a score, the first because %s", missing, cause.c_str());
     }
     std::printf("\n");
     return {};
@@ -276,37 +264,37 @@ class Scoring {
   ScoreOptions options_;
   std::unique_ptr<core::TeamRunner> team_;  // of a reward model
   std::vector<data::PromptRow> rows_;
-  std::unique_ptr<actors::RewardSource> source_;
+  std::unique_ptr<actors::reward::RewardSource> source_;
 };
 
 }  // namespace
 
-Result<void> run_score(Words words) {
+Result<void> run_score(cli::Words words) {
   ScoreOptions options;
-  std::vector<Flag> flags = {
+  std::vector<cli::Flag> flags = {
       {"--model", &options.model, "reward model: a folder with a score head"},
       {"--out", &options.out, "the .jsonl file to write"},
       {"--response-key", &options.keys.response, "column of the response"},
-      {"--reward-key", &options.keys.reward, "column of the score that is written"},
+      {"--reward-key", &options.keys.reward, "column to write the score to"},
       {"--best-of-n", &options.best, "keep the best row of each prompt"},
-      {"--pairs", &options.pairs, "best against worst of each prompt: chosen and rejected"},
+      {"--pairs", &options.pairs, "pair the best with the worst of each prompt"},
       {"--drop-empty", &options.drop_empty, "leave out rows whose response is empty"},
       {"--pairs-per-prompt", &options.pairs_of_prompt,
-       "with --pairs: the best against so many worse texts", false, 1, 1024},
+       "with --pairs: pair the best text with so many worse ones", false, 1, 1024},
       {"--csft", &options.csft,
        "write scores into the prompt, as '<rm_score>: {:.2f}' or '{COLUMN:.1f}'"},
-      {"--normalize-reward", &options.normalise, "with --csft: scores less mean over deviation"},
-      {"--stored", &options.stored, "scores less the reward model's own mean over its deviation"},
+      {"--normalize-reward", &options.normalise, "with --csft: standardise the scores"},
+      {"--stored", &options.stored, "standardise scores by the reward model's stored figures"},
       {"--overwrite", &options.overwrite, "begin anew, whatever --out holds"},
-      {"--device", &options.placement.device, kDeviceHelp},
+      {"--device", &options.placement.device, cli::kDeviceHelp},
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.data.add_to(flags);
   options.reward.add_to(flags);
   options.process.add_to(flags,
                          "of --process-model: the score of a response from those of its steps: "
                          "min (the default), last, mean or product");
-  TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe score: score responses", flags, words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(outcome, cli::parse_flags("troupe score: score responses", flags, words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check(options));
   options.keys.input = options.data.input_key;
   return Scoring(options).run();

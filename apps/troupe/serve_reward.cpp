@@ -2,9 +2,9 @@
 // Troupe's runs. Server and reward run on one io thread, many requests at a time as far as the
 // reward can; the main thread waits for a signal. Bounds: those of HttpServer; what exceeds them
 // gets 503.
-#include "actors/limits.hpp"
 #include "actors/reward/calls_host.hpp"
 #include "actors/reward/http_reward.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/reward_json.hpp"
 #include "actors/reward/reward_retries.hpp"
 #include "apps/cli/flags.hpp"
@@ -23,12 +23,8 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-
 struct Flags {
-  RewardFlags reward;
+  session::RewardFlags reward;
   std::string listen = "127.0.0.1:5000";
   std::vector<std::string> endings, hosts;
   bool insecure = false;
@@ -38,7 +34,7 @@ struct Flags {
 // address, or other hosts can reach it and --insecure is not given.
 Result<net::HttpServerOptions> listen_options(const Flags& flags) {
   net::HttpServerOptions options;
-  auto address = parse_address(flags.listen, "--listen");
+  auto address = session::parse_address(flags.listen, "--listen");
   if (!address) {
     return fail(ErrorCode::kConfig,
                 "--listen " + flags.listen + " is not HOST:PORT, as in 127.0.0.1:5000");
@@ -49,13 +45,13 @@ Result<net::HttpServerOptions> listen_options(const Flags& flags) {
   if (!loopback && !flags.insecure) {
     return fail(ErrorCode::kConfig,
                 "--listen " + flags.listen +
-                    " can be reached from other hosts, and this protocol knows no proof",
+                    " can be reached from other hosts, and this protocol has no authentication",
                 "tunnel to 127.0.0.1, or accept it by --insecure");
   }
   if (!loopback) {
-    std::fprintf(
-        stderr, "warning: whoever reaches %s can use this reward; nothing is encrypted or proven\n",
-        flags.listen.c_str());
+    std::fprintf(stderr,
+                 "warning: all who reach %s can use this reward; nothing is encrypted or proven\n",
+                 flags.listen.c_str());
   }
   options.host = std::move(host);
   options.allowed_hosts = flags.hosts;
@@ -83,14 +79,14 @@ bool judged(ErrorCode code) {
 net::HttpResponse failure(int status, const std::string& message) {
   net::HttpResponse response;
   response.status = status;
-  response.body = actors::reward_error(message);
+  response.body = actors::reward::reward_error(message);
   return response;
 }
 
 // Answers requests. Everything runs on the one io thread.
 class Service {
  public:
-  Service(std::unique_ptr<actors::RewardCalls> calls, std::vector<std::string> endings)
+  Service(std::unique_ptr<actors::reward::RewardCalls> calls, std::vector<std::string> endings)
       : host_(std::move(calls)), endings_(std::move(endings)) {}
 
   std::string name() { return host_.calls().name(); }
@@ -102,37 +98,38 @@ class Service {
       healthy.body = "{\"status\":\"ok\"}";
       co_return healthy;
     }
-    if (request.path != "/" && request.path != "/get_reward") {
+    if (request.path != "/" && request.path != "/get_reward")
       co_return failure(404, "POST to /get_reward or /, or GET /healthz");
-    }
     if (request.method != "POST") {
       net::HttpResponse refused = failure(405, "rewards are asked for by POST");
       refused.headers.emplace_back("Allow", "POST");
       co_return refused;
     }
-    auto read = actors::read_reward_request(request.body, self->endings_);
+    auto read = actors::reward::read_reward_request(request.body, self->endings_);
     if (!read) co_return failure(400, read.error().message);
-    const bool nulls = net::find_header(request.headers, actors::kMissingHeader) == "null";
+    const bool nulls = net::find_header(request.headers, actors::reward::kMissingHeader) == "null";
     auto response = co_await score(self, std::move(*read), nulls);
     co_return response;
   }
 
  private:
-  using Scores = std::vector<actors::RewardScore>;
+  using Scores = std::vector<actors::reward::RewardScore>;
 
   static async::task<net::HttpResponse> score(Service* self,
-                                              actors::RewardRequest request,
+                                              actors::reward::RewardRequest request,
                                               bool nulls) {
     const std::size_t count = actors::samples_in(request.groups);
-    actors::RewardCalls::Answer scores = Scores();
+    actors::reward::RewardCalls::Answer scores = Scores();
     if (count > 0) {
-      auto tries = std::make_shared<actors::RewardTries>();
-      auto answer = co_await actors::score_with_retries(
-          &self->host_.calls(), std::move(request.groups), actors::limits::kRewardDeadline, tries);
+      auto tries = std::make_shared<actors::reward::RewardTries>();
+      auto answer = co_await actors::reward::score_with_retries(
+          &self->host_.calls(), std::move(request.groups), actors::reward::limits::kRewardDeadline,
+          tries);
       scores = std::move(answer);
     }
     if (!scores && nulls && judged(scores.error().code)) {
-      const actors::RewardScore missing{std::nullopt, core::gist_of(scores.error().message)};
+      const actors::reward::RewardScore missing{std::nullopt,
+                                                core::gist_of(scores.error().message)};
       scores = Scores(count, missing);
     }
     if (!scores) co_return failure(status_of(scores.error().code), scores.error().message);
@@ -140,20 +137,20 @@ class Service {
     for (const auto& one : *scores) {
       if (!one.value && !nulls) response.status = 422;  // this client does not understand null
     }
-    response.body = response.status == 422 ? actors::reward_reply(*scores)
-                                           : actors::reward_reply(*scores, request.shape);
+    response.body = response.status == 422 ? actors::reward::reward_reply(*scores)
+                                           : actors::reward::reward_reply(*scores, request.shape);
     co_return response;
   }
 
-  actors::CallsHost host_;
+  actors::reward::CallsHost host_;
   const std::vector<std::string> endings_;
 };
 
 }  // namespace
 
-Result<void> run_serve_reward(Words words) {
+Result<void> run_serve_reward(cli::Words words) {
   Flags flags;
-  const std::vector<Flag> list = {
+  const std::vector<cli::Flag> list = {
       {"--python", &flags.reward.python, "file with reward_func(queries, prompts, labels)"},
       {"--interpreter", &flags.reward.interpreter, "Python that runs --python"},
       {"--workers", &flags.reward.workers, "processes that run --python", false, 1, 256},
@@ -164,10 +161,10 @@ Result<void> run_serve_reward(Words words) {
       {"--allow-host", &flags.hosts, "host name by which clients call this server"},
       {"--insecure", &flags.insecure, "listen beyond loopback, open to everybody there"}};
   TROUPE_TRY_ASSIGN(
-      outcome,
-      parse_flags("troupe serve-reward: a reward over HTTP, in OpenRLHF's JSON or one sample's",
-                  list, words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+      outcome, cli::parse_flags(
+                   "troupe serve-reward: a reward over HTTP, in OpenRLHF's JSON or one sample's",
+                   list, words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(options, listen_options(flags));
   if (flags.reward.python.empty() == flags.reward.rule.empty()) {
     return fail(ErrorCode::kConfig,
@@ -185,7 +182,7 @@ Result<void> run_serve_reward(Words words) {
   std::printf("serving the reward %s at http://%s:%u/get_reward\n", service.name().c_str(),
               host.c_str(), server->port());
   std::fflush(stdout);
-  while (!stop_requested())
+  while (!cli::stop_requested())
     ::poll(nullptr, 0, 100);
   server->stop();
   std::printf("stopped\n");

@@ -8,17 +8,17 @@
 
 namespace troupe::app {
 
-core::Result<void> run_status(Words words) {
-  JoinFlags join;
+Result<void> run_status(cli::Words words) {
+  session::JoinFlags join;
   bool json = false;
-  std::vector<Flag> flags = join.flags();
-  flags.push_back({"--json", &json, "the whole of it as one JSON object"});
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe status: what goes on in a running company", flags, words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  std::vector<cli::Flag> flags = join.flags();
+  flags.push_back({"--json", &json, "print the whole status as one JSON object"});
+  TROUPE_TRY_ASSIGN(
+      outcome, cli::parse_flags("troupe status: what goes on in a running company", flags, words));
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(status,
                     ask_company(join, actors::QueryStatus{}, cluster::limits::kLinkAnswer_max));
-  const std::string text = json ? status.json + "\n" : status_page(status.json);
+  const std::string text = json ? status.json + "\n" : session::status_page(status.json);
   std::fputs(text.c_str(), stdout);
   return {};
 }

@@ -16,23 +16,20 @@ namespace troupe::app {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 
 // The groups of training updates, the newest attempt of each slot that did not fail.
 class Episodes {
  public:
-  void add(const actors::BookEvent& event) {
-    if (std::holds_alternative<actors::GroupsDropped>(event)) return groups_.clear();
-    if (experience::is_evaluation(actors::update_of(event))) return;
-    if (const auto* const issued = std::get_if<actors::TicketIssued>(&event)) {
+  void add(const actors::data::BookEvent& event) {
+    if (std::holds_alternative<actors::data::GroupsDropped>(event)) return groups_.clear();
+    if (experience::is_evaluation(actors::data::update_of(event))) return;
+    if (const auto* const issued = std::get_if<actors::data::TicketIssued>(&event)) {
       groups_.erase(slot_of(issued->saved.ticket));
-    } else if (const auto* const taken = std::get_if<actors::GroupTaken>(&event)) {
+    } else if (const auto* const taken = std::get_if<actors::data::GroupTaken>(&event)) {
       groups_[slot_of(taken->ticket)] = {*taken, {}};
-    } else if (const auto* const failed = std::get_if<actors::GroupFailed>(&event)) {
+    } else if (const auto* const failed = std::get_if<actors::data::GroupFailed>(&event)) {
       groups_.erase(slot_of(failed->ticket));
-    } else if (const auto* const scored = std::get_if<actors::GroupScored>(&event)) {
+    } else if (const auto* const scored = std::get_if<actors::data::GroupScored>(&event)) {
       const auto group = groups_.find(slot_of(scored->ticket));
       if (group == groups_.end()) return;
       for (std::size_t i = 0; i < scored->scores.size(); ++i)
@@ -66,7 +63,7 @@ class Episodes {
  private:
   using Slot = std::pair<std::uint64_t, std::uint32_t>;  // update and slot
   struct Group {
-    actors::GroupTaken taken;
+    actors::data::GroupTaken taken;
     std::set<std::size_t> unscored;  // samples that were dropped
   };
   static Slot slot_of(const experience::Ticket& ticket) { return {ticket.update, ticket.slot}; }
@@ -75,17 +72,17 @@ class Episodes {
 
 }  // namespace
 
-Result<void> run_trace(Words words) {
+Result<void> run_trace(cli::Words words) {
   std::string run;
   std::int64_t step = 0;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags(
+      cli::parse_flags(
           "troupe trace RUN: the episodes of a run as token ids, docs/agents.md",
           {{"--run,run", &run, "folder of the run (its --run.path); may stand alone", true},
-           {"--step", &step, "of this update alone; 0: of all that the log holds", false, 0, 1e15}},
+           {"--step", &step, "only this update; 0: all that the log holds", false, 0, 1e15}},
           words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   const fs::path folder = fs::path(run) / "experience";
   if (!fs::exists(folder)) {
     return fail(ErrorCode::kNotFound, "troupe trace: " + run + " holds no experience log",
@@ -99,7 +96,7 @@ Result<void> run_trace(Words words) {
     TROUPE_TRY_ASSIGN(content, log.read(one));
     Episodes episodes;
     for (const std::string& record : content.records) {
-      const auto event = actors::event_of(record);
+      const auto event = actors::data::event_of(record);
       if (event) episodes.add(*event);
     }
     lines += episodes.print();

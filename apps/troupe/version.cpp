@@ -6,8 +6,8 @@
 
 namespace troupe::app {
 
-core::Result<void> run_version(Words) {
-  std::printf("troupe %s (%s, %s)\n", build_version().c_str(), TROUPE_BUILD_TYPE,
+Result<void> run_version(cli::Words) {
+  std::printf("troupe %s (%s, %s)\n", cli::build_version().c_str(), TROUPE_BUILD_TYPE,
               "x86-64, g++ " __VERSION__);
   return {};
 }

@@ -3,7 +3,7 @@
 # prompt. Stop it at any time: the same command goes on where it was.
 #
 # usage: best_of_n.sh MODEL LABEL_COLUMN FILE.jsonl...
-# Rows have the columns `prompt` and LABEL_COLUMN. Writes FILE.best.jsonl beside each file.
+# Rows have the columns `prompt` and LABEL_COLUMN. Writes FILE.best.jsonl next to each file.
 set -euo pipefail
 model=$1 label=$2
 shift 2

@@ -10,7 +10,7 @@ namespace troupe::kernels::cuda::splits {
 inline constexpr int kKeySteps = kKeys / 16;  // steps of k in a product with values
 inline constexpr std::uint32_t kOnes = 0x3f803f80u;
 
-// A lane's two queries of a tile, `lane / 4` and 8 more; none if `end` is 0.
+// Query lane / 4, or lane / 4 + 8, of a tile; unused while `end` is 0.
 struct LaneQuery {
   int first = 0, end = 0;  // the keys that it sees
   int query = 0;           // of the item
@@ -217,7 +217,7 @@ struct SharedWeights {
     for (int i = static_cast<int>(threadIdx.x); i < kSecond; i += static_cast<int>(blockDim.x))
       data[kSecond + i] = make_uint4(0, 0, 0, 0);
   }
-  // Of two keys from `key` on.
+  // The packed pair of keys `key` and `key` + 1.
   __device__ std::uint32_t& pair(int row, int key) const {
     return reinterpret_cast<std::uint32_t*>(data)[row * kKeyStride * 4 + key / 2];
   }
@@ -227,7 +227,7 @@ struct SharedWeights {
   }
 };
 
-// The same as `weigh` for warps that share a tile: each has the products of kCount * 8 keys from
+// Like `weigh`, for warps that share a tile: each has the products of kCount * 8 keys from
 // key `part` * kCount * 8 on, and leaves their weights in `to`. All threads of the block call it.
 template <bool kAll, int kHalves, int kShare, int kCount>
 __device__ void weigh_part(int tile,

@@ -148,7 +148,7 @@ __device__ void attend(const Attention& a,
   for (int slot = 0; tile < seen.end;) {
     const int next = next_of(tile);
     copy_async_wait<0>();
-    __syncthreads();  // the tile is complete, and nobody reads the one before it
+    __syncthreads();  // the tile is complete, and no thread reads the one before it
     if constexpr (kStages > 1) fetch(next, 1 - slot);
     const uint4* const keys = stages + slot * head.tile_pieces();
     const bool busy = tile < own_seen.end && tile + kKeys > own_seen.first;
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(128)
   }
 }
 
-// Of blocks whose warps share a tile by `share`.
+// Shared memory of blocks in which `share` warps share a tile.
 std::size_t shared_bytes(const Head& head, int share, int stages) {
   const int tiles = kWarps / share, queries = tiles * kQueries;
   const int weights = share > 1 ? tiles * (kQueries * kKeyStride + share * kQueries / 4) : 0;

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kScoreThreads)
                      [&](int head, int key, float dot) {
                        spread.of(blockIdx.x, head)[tile * kKeys + key] = scored(a, dot);
                      });
-    __syncthreads();  // nobody needs these keys any more
+    __syncthreads();  // no thread needs these keys any more
   }
 }
 
@@ -106,7 +106,7 @@ __device__ float add_four(const float* weights, const float* v, int key, float o
   return __fmaf_rn(x.w, v[(key + 3) * kSlice], out);
 }
 
-// The same by those of keys [from, to) of a tile.
+// Adds the values of keys [from, to) of a tile.
 __device__ float add_values(const float* weights, const float* v, int from, int to, float out) {
   if (from == 0 && to == kKeys) {
 #pragma unroll 8
@@ -145,7 +145,7 @@ class SliceCopy {
     for (int i = 0; i < kKeys / kStep; ++i)
       if (copies(tile, i)) block_[i] = table_[(tiles_.begin_of(tile) + key_ + i * kStep) / kKvBlock];
   }
-  // Starts copying a tile, but not keys that nobody sees, and commits the group. Nothing is copied
+  // Starts copying a tile, but not keys that no row sees, and commits the group. Nothing is copied
   // after the last tile.
   __device__ void start(int tile, float* slot) const {
 #pragma unroll
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(1024)
   const int count = tiles.count();
   for (int tile = 0; tile < count; ++tile) {
     if (copies) copy_async_wait<kSlots - 2>();
-    __syncthreads();  // the tile's values and weights are there, and nobody needs the one before
+    __syncthreads();  // the tile's values and weights are there, and no thread needs the last
     const int ahead = tile + kSlots - 1;
     if (copies) {
       copy.start(ahead, v + ahead % kSlots * kTileFloats);

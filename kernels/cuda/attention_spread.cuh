@@ -5,7 +5,7 @@
 
 namespace troupe::kernels::cuda {
 
-// The scores of a launch's items in the workspace: of each item `heads` rows of `tiles` times 64.
+// The scores of a launch in the workspace: for each item, `heads` rows of `tiles` times 64.
 struct Spread {
   float* scores = nullptr;
   int heads = 0, tiles = 0;  // of an item; 0 tiles: no item is spread
@@ -16,7 +16,7 @@ struct Spread {
   __device__ bool holds(const KeyTiles& keys) const { return keys.count() <= tiles; }
 };
 
-// What is spread of `count` items of one row: nothing where there are enough of them for half of the
+// How `count` items of one row are spread: not at all if they are enough for half of the
 // multiprocessors. Items that see more keys than it has tiles for are not spread.
 Spread spread_of(const Attention& a, std::int64_t count);
 // Does the items of one row that fit; launches nothing where none is spread.

@@ -1,4 +1,4 @@
-// Tiles of 64 keys and values in bfloat16, and tiles of queries beside them, in shared memory: how
+// Tiles of 64 keys and values in bfloat16, and tiles of queries next to them, in shared memory: how
 // attention_splits.cu copies them there. Rows are padded to an odd number of pieces of 16 bytes, so
 // that eight of them lie in different banks.
 #pragma once
@@ -59,7 +59,7 @@ __device__ void fetch_whole_tile(const Attention& a, const ItemView& item, int t
   copy_async_commit();
 }
 
-// Starts the copies of keys and values [tile, tile + 64). Values that nobody sees become zero:
+// Starts the copies of keys and values [tile, tile + 64). Values that no row sees become zero:
 // their weights are zero, but what they hold may not be a number. Other keys stay as they are.
 template <int kDim, int kThreads>
 __device__ void fetch_tile(const Attention& a,

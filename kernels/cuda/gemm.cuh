@@ -58,7 +58,7 @@ __device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, 
   if (g.residual != nullptr) sum = sum + g.residual[m * g.ldr + n];
   g.c[m * g.ldc + n] = sum;
 }
-// The same for two or four columns of packed bfloat16 from n on, each row's in one access.
+// Ends the chains of two or four columns of packed bfloat16 from n on, each row's in one access.
 template <int kCount>
 __device__ inline void chain_end(const Gemm& g,
                                  std::int64_t m,

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) tile_kernel(GemmPart 
   auto* const shared = reinterpret_cast<std::uint32_t*>(dynamic_shared());
   const FragmentPlace place;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  // Of the warp, in the tile.
+  // The warp's place in the tile.
   const int row = warp / S::kWarpsN * 16 * S::F, column = warp % S::kWarpsN * 8 * S::N;
   const TilePlace tile;
   const std::int64_t m = p.m_begin + std::int64_t{tile.row} * S::kM;

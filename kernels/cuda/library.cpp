@@ -6,13 +6,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 
 namespace troupe::kernels::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
 
 constexpr const char* kFile = "libtroupe_cuda.so";
 
@@ -32,8 +30,8 @@ Opened open_library() {
   opened.path = find().string();
   if (opened.path.empty()) {
     opened.error = std::string(kFile) +
-                   " is not beside the program; `./dev build --cuda` makes it (TROUPE_CUDA_LIBRARY "
-                   "names another place)";
+                   " is not next to the program; `./dev build --cuda` makes it "
+                   "(TROUPE_CUDA_LIBRARY names another place)";
     return opened;
   }
   void* const handle = dlopen(opened.path.c_str(), RTLD_NOW | RTLD_LOCAL);

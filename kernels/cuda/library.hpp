@@ -1,5 +1,5 @@
-// Finds and opens libtroupe_cuda.so: the file that TROUPE_CUDA_LIBRARY names, else the one beside
-// the program or in ../lib beside it. The program itself needs no CUDA. If the library, a driver or
+// Finds and opens libtroupe_cuda.so: the file that TROUPE_CUDA_LIBRARY names, else the one next to
+// the program or in its ../lib. The program itself needs no CUDA. If the library, a driver or
 // a GPU is missing, every call here says so. Thread-safe; the library stays open.
 #pragma once
 

@@ -48,7 +48,7 @@ __device__ inline void for_tokens_of(const TokenRow& row, int block, const Each&
       if (first + 32 * j < count) each(score[j], block * TokenRow::kBlock + first + 32 * j);
   }
 }
-// The same for all blocks whose maximum is at least `floor`, with all threads.
+// Visits all blocks whose maximum is at least `floor`, with all threads.
 template <class Each>
 __device__ inline void for_tokens(const TokenRow& row, float floor, const Each& each) {
   for (int b = static_cast<int>(threadIdx.x) / 32; b < row.blocks(); b += kRankWarps)
@@ -74,7 +74,7 @@ struct RankBins {
   unsigned count[kBins];
   Whole measure[kBins];
   Whole part[kMergeThreads];  // of each thread's bins
-  // Of the bin in which the limit is reached (kBins: in none): the bin, the measure before it (if
+  // For the bin in which the limit is reached (kBins: in none): the bin, the measure before it (if
   // none, of all), and how many tokens it has.
   int bin;
   Whole before;

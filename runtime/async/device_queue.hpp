@@ -27,7 +27,7 @@ class DeviceQueue {
   static constexpr const char* kLoad = "load";  // of a role
   static constexpr const char* kWait = "wait";  // for other processes, however long
 
-  // Runs `job()`, which returns a Result. Errors beside the job's own: kOverloaded (too many jobs
+  // Runs `job()`, which returns a Result. Errors besides the job's own: kOverloaded (too many jobs
   // wait), kClosed, and core::error_of of an exception. `kind`: a literal; jobs of one kind take
   // about as long as each other. Store a lambda in a local variable and move it in (task.hpp says
   // why).

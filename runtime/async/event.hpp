@@ -1,5 +1,5 @@
 // An Event lets one coroutine wait once for one thing to happen; every other wait here is built on
-// it. Shared by the waiter and by whoever fires it; all calls are made on the waiter's executor.
+// it. Shared by the waiter and the one that fires it; all calls are made on the waiter's executor.
 // When the waiter is cancelled, the cancel hook decides whether the wait ends at once or goes on
 // until the event fires.
 #pragma once
@@ -27,7 +27,7 @@ class Event : public std::enable_shared_from_this<Event> {
   virtual ~Event();
 
   // True for the first call; false when the event has fired before or the waiter was cancelled, so
-  // that nobody sees it. The waiter resumes later, never inside this call.
+  // that no thread sees it. The waiter resumes later, never inside this call.
   bool fire();
   bool settled() const noexcept { return settled_; }  // fired, or cancelled
   void set_cancel_hook(CancelHook hook) { hook_ = std::move(hook); }
@@ -50,10 +50,10 @@ class Event : public std::enable_shared_from_this<Event> {
   bool settled_ = false;
   CancelHook hook_;
   std::unique_ptr<Waiter> waiter_;
-  Executor executor_;  // tracks outstanding work while somebody waits
+  Executor executor_;  // tracks outstanding work while a coroutine waits
 };
 
-// An event that brings a value. `T` needs no default constructor.
+// An event that carries a value. `T` needs no default constructor.
 template <class T>
 class Oneshot final : public Event {
  public:

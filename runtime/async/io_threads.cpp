@@ -10,12 +10,18 @@
 namespace troupe::async {
 
 IoThreads::IoThreads(int threads) : context_(threads), guard_(context_.get_executor()) {
-  TROUPE_CHECK(threads >= 1, "somebody has to run the coroutines");
-  for (int i = 0; i < threads; ++i) {
-    threads_.emplace_back([this]() noexcept {
-      pthread_setname_np(pthread_self(), "troupe-io");
-      context_.run();
-    });
+  TROUPE_CHECK(threads >= 1, "the coroutines need a thread");
+  threads_.reserve(static_cast<std::size_t>(threads));
+  try {
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this]() noexcept {
+        pthread_setname_np(pthread_self(), "troupe-io");
+        context_.run();
+      });
+    }
+  } catch (...) {  // the system gives no more threads; those that there are would wait for work
+    join();
+    throw;
   }
 }
 

@@ -27,7 +27,7 @@ class IoThreads {
 
   // Runs `body` on a new strand and waits for its end. Not to be called from an io thread.
   void run(task<void> body);
-  // The same for a body with a value, which it returns.
+  // Runs a body with a value, which it returns.
   template <class T>
   T run(task<T> body) {
     std::optional<T> value;

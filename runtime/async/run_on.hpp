@@ -21,7 +21,7 @@ void post(const Executor& executor, std::function<void()> what);
 // Awaits `body` while it runs on the executor; the caller resumes on its own.
 task<void> run_on(Executor executor, task<void> body);
 
-// The same for a body with a value, which it returns.
+// Awaits a body with a value, which it returns.
 template <class T>
 task<T> run_on(Executor executor, task<T> body) {
   std::optional<T> value;

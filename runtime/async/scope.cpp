@@ -1,5 +1,6 @@
 #include "runtime/async/scope.hpp"
 
+#include "runtime/async/thrown.hpp"
 #include "runtime/core/check.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -60,9 +61,9 @@ task<void> Scope::supervise(Scope* scope, Place place) {
     if (!result) error = result.error();
   } catch (const boost::system::system_error& thrown) {
     const bool unwound = thrown.code() == asio::error::operation_aborted && scope->cancelled_;
-    if (!unwound) error = core::Error{core::ErrorCode::kInternal, thrown.what()};
+    if (!unwound) error = error_of(thrown);
   } catch (const std::exception& thrown) {
-    error = core::Error{core::ErrorCode::kInternal, thrown.what()};
+    error = error_of(thrown);
   } catch (...) {
     error = core::Error{core::ErrorCode::kInternal, "an unknown exception"};
   }

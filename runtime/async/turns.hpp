@@ -16,7 +16,7 @@ class Turns {
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  // Waits until nobody has the turn; the caller has it until the returned object is destroyed.
+  // Waits until the turn is free; the caller has it until the returned object is destroyed.
   task<std::shared_ptr<void>> take() {
     while (std::exchange(taken_, true))
       co_await over_.wait(Deadline::none());

@@ -1,5 +1,6 @@
 #include "runtime/cluster/endpoint.hpp"
 
+#include "runtime/async/thrown.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/wire/limits.hpp"
@@ -14,8 +15,6 @@
 
 namespace troupe::cluster {
 
-using core::ErrorCode;
-using core::Result;
 using wire::Frame;
 
 namespace {
@@ -182,7 +181,7 @@ Result<std::optional<Frame>> Endpoint::message_of(const PeerName& from, Frame fr
     return message;
   }
   parts_.release(message->size_bytes());
-  return core::fail(ErrorCode::kData, "the parts of " + from + " are another message");
+  return core::fail(ErrorCode::kData, "the parts of " + from + " belong to another message");
 }
 
 void Endpoint::on_reply(const PeerName& from, Frame frame) {
@@ -255,9 +254,9 @@ void Endpoint::refuse(const PeerName& to, const wire::Header& request, const cor
   send_reply(to, wire::failure_frame(wire::reply_header(request, identity().self), error));
 }
 
-// Runs the handler and answers. A failed Result is sent as the answer. An exception is a bug: it is
-// sent as the answer, too, and then returned as an error. After `end` there is nothing to answer,
-// because `end` has removed the request.
+// Runs the handler and answers. A failed Result is sent as the answer. An exception is a bug, or
+// says that the system is short of something: it is sent as the answer, too, and then returned as
+// an error. After `end` there is nothing to answer, because `end` has removed the request.
 async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self,
                                               Place place,
                                               Frame frame) {
@@ -277,7 +276,7 @@ async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self,
       self->answer(place, core::fail(kStopped));
       throw;
     }
-    bug = core::Error{ErrorCode::kInternal, thrown.what()};
+    bug = async::error_of(thrown);
   }
   if (bug) {
     const auto kind = "a request of " + place->from;

@@ -9,8 +9,6 @@
 namespace troupe::cluster {
 namespace {
 
-using core::ErrorCode;
-
 // A second copy of a part comes at most a few messages after the first.
 constexpr std::size_t kTaken_max = 256;
 
@@ -66,7 +64,7 @@ core::Result<void> PartIntake::put(const std::string& from,
   if (!fits) {
     return core::fail(ErrorCode::kData, "part " + std::to_string(part.index) + " with " +
                                             std::to_string(part.data.size()) +
-                                            " bytes is none of its message");
+                                            " bytes does not belong to its message");
   }
   message.newest = now;
   if (message.here[part.index]) return {};

@@ -20,7 +20,7 @@ namespace troupe::cluster {
 
 class PartIntake {
  public:
-  // Errors: kOverloaded when the message does not fit beside the others; kData when the message has
+  // Errors: kOverloaded when the message does not fit with the others; kData when the message has
   // an invalid size, or the part does not belong to it.
   core::Result<void> put(const std::string& from,
                          std::uint64_t epoch,

@@ -7,7 +7,6 @@
 
 namespace troupe::cluster {
 
-using core::Result;
 using wire::Frame;
 
 async::task<Result<void>> Role::run() {

@@ -39,7 +39,7 @@ class Role {
 // What the host gives a role. The references outlive the role.
 struct RoleServices {
   std::shared_ptr<Transport> transport;
-  async::Scope& scope;  // for coroutines that the role starts beside its handlers
+  async::Scope& scope;  // for coroutines that run alongside the role's handlers
   async::Timers& timers;
   async::Executor executor;              // the role's strand
   core::Activity& activity;              // records what the role spends its time on

@@ -23,7 +23,7 @@ struct Identity {
   PeerName self;
   core::RunId run;
   std::uint64_t epoch = 0;   // grows with each start of the role, to tell old answers from new
-  std::string arithmetic{};  // the class that the role computes in; empty: no matter
+  std::string arithmetic{};  // the role's class of arithmetic; empty: any
 };
 
 // Answers one request. A failed Result goes back to the asker as its error.

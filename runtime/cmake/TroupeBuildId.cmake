@@ -1,13 +1,13 @@
 # troupe_build_id(NAME name PREFIX text NAMESPACE n SYMBOL s HEADER h ROOMS folder...)
 #   `troupe_<name>`, a static library with one constant, the build id: PREFIX and a SHA-256 over all
-#   .cpp and .hpp files of the rooms, the compiler's version and the flags. Two binaries with the
+#   .cpp, .hpp and .def files of the rooms, the compiler's version and the flags. Two binaries with the
 #   same id were built from the same sources in the same way. Generated anew when a source changes.
 function(troupe_build_id)
   cmake_parse_arguments(arg "" "NAME;PREFIX;NAMESPACE;SYMBOL;HEADER" "ROOMS" ${ARGN})
   set(sources)
   foreach(room IN LISTS arg_ROOMS)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${room}/*.cpp
-         ${CMAKE_SOURCE_DIR}/${room}/*.hpp)
+         ${CMAKE_SOURCE_DIR}/${room}/*.hpp ${CMAKE_SOURCE_DIR}/${room}/*.def)
     list(APPEND sources ${found})
   endforeach()
   set(folder ${CMAKE_BINARY_DIR}/generated/build_id)

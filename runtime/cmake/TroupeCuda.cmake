@@ -1,9 +1,9 @@
-# troupe_cuda_library(NAME name LIBRARY file.so ARCHS a... SOURCES s... [ALL])
+# troupe_cuda_library(NAME name LIBRARY file.so ARCHS a... SOURCES s...)
 #
-# Target <name>, with ALL part of the default build: LIBRARY, a shared library of .cu files for the
-# GPUs of ARCHS. It contains the CUDA runtime, so only the driver is needed where it runs. The nvcc
-# comes from the `cuda` environment (.venv/cuda, made by `./dev test` and `./dev build --cuda`);
-# TROUPE_NVCC is empty without it. CMake's own CUDA language is not used: it wants an installed
+# Target <name>, no part of the default build, since nvcc takes as long as half of the rest: LIBRARY,
+# a shared library of .cu files for the GPUs of ARCHS. It contains the CUDA runtime, so only the
+# driver is needed where it runs. The nvcc comes from the `cuda` environment (.venv/cuda, made by
+# `./dev build --cuda` and, where there is a GPU, by `./dev test`); TROUPE_NVCC is empty without it. CMake's own CUDA language is not used: it wants an installed
 # toolkit and compiles trial programs.
 set(TROUPE_CUDA_ARCHS "90" CACHE STRING "Compute capabilities of the usual build, without the dot")
 
@@ -29,7 +29,7 @@ set(TROUPE_NVCC_FLAGS
     -Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off)
 
 function(troupe_cuda_library)
-  cmake_parse_arguments(arg "ALL" "NAME;LIBRARY" "ARCHS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "NAME;LIBRARY" "ARCHS;SOURCES" ${ARGN})
   set(archs)
   foreach(arch IN LISTS arg_ARCHS)
     list(APPEND archs -gencode=arch=compute_${arch},code=sm_${arch})
@@ -58,9 +58,5 @@ function(troupe_cuda_library)
     DEPENDS ${objects}
     COMMENT "${arg_NAME}"
     VERBATIM)
-  set(all)
-  if(arg_ALL)
-    set(all ALL)
-  endif()
-  add_custom_target(${arg_NAME} ${all} DEPENDS ${arg_LIBRARY})
+  add_custom_target(${arg_NAME} DEPENDS ${arg_LIBRARY})
 endfunction()

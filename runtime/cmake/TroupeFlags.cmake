@@ -55,6 +55,11 @@ target_compile_options(
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
             $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 
+# g++ collects its own garbage less often: 5 to 7 % of the time of a unit, for some 250 MiB more.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-expand=100 --param ggc-min-heapsize=800000>")
+endif()
+
 # In a unity build g++ sees sources as included files, and warns of types that use an anonymous
 # namespace of one. The warning is meant for headers; no source is included twice.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -8,7 +8,7 @@
 # troupe_rust_library(NAME name CRATE dir LIB stem)
 #
 # Builds the crate in CRATE (crate-type "cdylib") in the same way: the target <name>, not part of the
-# default build, makes lib<LIB>.so beside the program.
+# default build, makes lib<LIB>.so next to the program.
 add_custom_target(troupe_rust) # builds every crate
 find_program(TROUPE_CARGO NAMES $ENV{CARGO} cargo cargo-web)
 

@@ -14,22 +14,27 @@
 #   A release build optimises rooms with INNER_LOOPS fully, and all others lightly (-O1): these wait
 #   for messages and files, and they compile in three quarters of the time.
 # troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [GROUP n] [PCH torch]
-#             [EXCLUDE regex...] [CUDA | CUDA_TESTS filter | CUDA_ONLY filter])
+#             [ONLY regex...] [EXCLUDE regex...] [CUDA | CUDA_TESTS filter | CUDA_ONLY filter])
 #   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
 #   labels: `model` (needs the real small model), `full` (only in `./dev test --full`).
-#   CUDA: each test runs on the emulated device twice, with threads and blocks in order and in
-#   reverse, and, if there is an nvcc, on the machine's GPU (label `gpu`; skipped without a GPU).
-#   CUDA_TESTS: all tests run without a device, those of the GoogleTest filter also as with CUDA.
+#   CUDA: each test runs on the emulated device, with threads and blocks in order, in reverse and in
+#   random orders, and, if there is an nvcc, on the machine's GPU (label `gpu`; skipped without a GPU).
+#   CUDA_TESTS: all tests run without a device, those of the GoogleTest filter also as with CUDA, in
+#   reverse in `./dev test --full` alone.
 #   CUDA_ONLY: those of the filter run only as with CUDA, all others without a device.
 # troupe_program(NAME file SOURCES s... [DEPS t...])
 #   A helper binary build/bin/<file> that oracle tests drive.
 # troupe_opens_trainers(target)
 #   For an executable that calls learn::trainers(), which opens libtroupe_learn.so: it exports the
 #   functions that the library takes from it, and building it also builds the library.
+# troupe_binary(name source library)
+#   A program for users, build/<name>, stripped; its symbols lie next to it in <name>.debug, where
+#   debuggers find them. It opens the trainers.
 # troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s] [ENVIRONMENT name])
 #   Runs tests/oracle/<file.py> under pytest in the `oracle` environment, or in the one that is
 #   named, which the test itself makes at first need, and without which it fails.
-#   tests/CMakeLists.txt registers every other *_test.py of that folder with the defaults.
+#   tests/CMakeLists.txt registers every other *_test.py of that folder with the defaults, and the
+#   files of TROUPE_TOGETHER_<name>, which one process runs, as oracle.<name>.
 include(GoogleTest)
 
 set(_troupe_home "$ENV{TROUPE_HOME}")
@@ -44,7 +49,9 @@ set(TROUPE_TEST_ENVIRONMENT
     "TROUPE_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
     "TROUPE_BUILD_DIR=${CMAKE_BINARY_DIR}"
     "TROUPE_GUIDE_LIBRARY=${CMAKE_BINARY_DIR}/libtroupe_guide.so"
+    "TROUPE_TABLES_LIBRARY=${CMAKE_BINARY_DIR}/libtroupe_tables.so"
     "TROUPE_ORACLE_PYTHON=${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python"
+    "TROUPE_CHECK_INVARIANTS=1"
     "OMP_NUM_THREADS=1")
 
 function(_troupe_group_sources target size)
@@ -55,10 +62,14 @@ function(_troupe_group_sources target size)
 endfunction()
 
 function(_troupe_optimise_lightly target)
+  set(level -O1)
+  if(ARGC GREATER 1)
+    set(level ${ARGV1})
+  endif()
   # With so little inlining g++ 12 gives false warnings about optionals and Asio's coroutine frames.
   target_compile_options(
     ${target}
-    PRIVATE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1;-Wno-maybe-uninitialized;-Wno-mismatched-new-delete>")
+    PRIVATE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${level};-Wno-maybe-uninitialized;-Wno-mismatched-new-delete>")
 endfunction()
 
 function(_troupe_use_pch target pch)
@@ -184,9 +195,13 @@ function(troupe_suite_tests target prefix timeout environment)
 endfunction()
 
 function(troupe_test)
-  cmake_parse_arguments(arg "CUDA;BY_SUITE" "NAME;TIMEOUT;GROUP;PCH;CUDA_TESTS;CUDA_ONLY" "DEPS;LABELS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "CUDA;BY_SUITE" "NAME;TIMEOUT;GROUP;PCH;CUDA_TESTS;CUDA_ONLY" "DEPS;LABELS;ONLY;EXCLUDE" ${ARGN})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/*_test.cpp)
+  if(arg_ONLY)
+    list(JOIN arg_ONLY "|" only)
+    list(FILTER sources INCLUDE REGEX "${only}")
+  endif()
   foreach(regex IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${regex})
   endforeach()
@@ -203,7 +218,7 @@ function(troupe_test)
                              PRIVATE TROUPE_TEST_DATA_DIR="${CMAKE_SOURCE_DIR}/tests/data")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} troupe::gtest troupe_warnings)
   _troupe_group_sources(${target} "${arg_GROUP}")
-  _troupe_optimise_lightly(${target})
+  _troupe_optimise_lightly(${target} -Og)
   _troupe_use_pch(${target} "${arg_PCH}")
   set(register troupe_discover_tests)
   set(from)
@@ -223,17 +238,21 @@ function(troupe_test)
     endif()
     list(APPEND arg_LABELS FILTER ${arg_CUDA_TESTS}${arg_CUDA_ONLY})
     string(APPEND arg_NAME _cuda)
+    set(long full) # the kernels themselves run in reverse every day
   endif()
   add_dependencies(${target} troupe_cuda_emulated)
   set(emulated TROUPE_CUDA_LIBRARY=${CMAKE_BINARY_DIR}/bin/libtroupe_cuda_emulated.so)
   cmake_language(CALL ${register} ${target} ${arg_NAME} ${arg_TIMEOUT}
                  "${emulated};TROUPE_CUDA_EMULATOR=guard" unit ${arg_NAME} ${arg_LABELS} ${from})
   cmake_language(CALL ${register} ${target} ${arg_NAME}_reverse ${arg_TIMEOUT}
-                 "${emulated};TROUPE_CUDA_EMULATOR=guard,reverse" unit ${arg_NAME} ${arg_LABELS} ${from})
+                 "${emulated};TROUPE_CUDA_EMULATOR=guard,reverse" unit ${arg_NAME} ${long} ${arg_LABELS} ${from})
   if(arg_CUDA)
-    foreach(seed 2 3) # thread by thread, and by whole warps
+    set(label_2) # thread by thread
+    set(label_3 full) # by whole warps
+    foreach(seed 2 3)
       troupe_discover_tests(${target} ${arg_NAME}_random_${seed} ${arg_TIMEOUT}
-                            "${emulated};TROUPE_CUDA_EMULATOR=guard,random:${seed}" unit ${arg_NAME} ${arg_LABELS})
+                            "${emulated};TROUPE_CUDA_EMULATOR=guard,random:${seed}" unit ${arg_NAME}
+                            ${label_${seed}} ${arg_LABELS})
     endforeach()
   endif()
   if(TROUPE_NVCC)
@@ -247,6 +266,40 @@ function(troupe_program)
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} troupe_warnings)
+endfunction()
+
+# troupe_side_process_text(NAMESPACE N CONSTANT C HEADER H SOURCES a.py ...): texts of Python, one after the
+# other, as the constant N::C in generated/H, so that the binary contains them. @VARIABLES@ are replaced.
+function(troupe_side_process_text)
+  cmake_parse_arguments(arg "" "NAMESPACE;CONSTANT;HEADER" "SOURCES" ${ARGN})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${arg_SOURCES})
+  set(text "")
+  foreach(source IN LISTS arg_SOURCES)
+    file(READ ${source} one)
+    string(APPEND text "${one}\n\n")
+  endforeach()
+  string(CONFIGURE "${text}" text @ONLY)
+  # In pieces, because a literal of C++ has a bound.
+  string(LENGTH "${text}" length)
+  set(pieces "")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 8000 piece)
+    string(APPEND pieces "R\"PYTHON(${piece})PYTHON\"\n")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  file(
+    CONFIGURE
+    OUTPUT ${CMAKE_BINARY_DIR}/generated/${arg_HEADER}
+    CONTENT
+      "// Texts of Python that the program starts.
+#pragma once
+namespace @arg_NAMESPACE@ {
+inline constexpr char @arg_CONSTANT@[] =
+@pieces@;
+}
+"
+    @ONLY)
 endfunction()
 
 # The rooms whose functions libtroupe_learn.so takes from the program that opens it, lowest first.
@@ -266,6 +319,48 @@ function(troupe_opens_trainers target)
   add_dependencies(${target} troupe_learn_library)
 endfunction()
 
+function(troupe_binary name source library)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE ${library} troupe_warnings)
+  # A copied program finds its libraries in ../lib. The old kind of run path (RPATH) also serves the
+  # libraries that those libraries need.
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+                                           BUILD_RPATH "$ORIGIN/../lib")
+  target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
+  troupe_opens_trainers(${name})
+  if(NOT TROUPE_SANITIZE)
+    add_custom_command(
+      TARGET ${name}
+      POST_BUILD
+      COMMAND ${CMAKE_OBJCOPY} --only-keep-debug ${name} ${name}.debug
+      COMMAND ${CMAKE_OBJCOPY} --strip-unneeded --add-gnu-debuglink=${name}.debug ${name}
+      WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
+      BYPRODUCTS ${CMAKE_BINARY_DIR}/${name}.debug
+      VERBATIM)
+  endif()
+endfunction()
+
+# The start of transformers and TRL takes 6 to 9 seconds of processor time, as long as many a file.
+set(TROUPE_TOGETHER models learning templates serving)
+set(TROUPE_TOGETHER_models
+    model_logits_test.py model_gradients_test.py model_folder_test.py model_scores_test.py
+    model_longrope_test.py model_real_test.py)
+set(TROUPE_TOGETHER_learning test_learn.py test_learn_rl.py test_learn_step.py test_learn_turns.py
+                             critic_test.py)
+set(TROUPE_TOGETHER_templates text_template_test.py text_tokenizer_test.py tool_schema_test.py)
+set(TROUPE_TOGETHER_serving serve_test.py serve_tools_test.py serve_guide_test.py whole_messages_test.py)
+
+function(troupe_oracle_together name)
+  list(TRANSFORM TROUPE_TOGETHER_${name} PREPEND ${CMAKE_SOURCE_DIR}/tests/oracle/ OUTPUT_VARIABLE files)
+  add_test(
+    NAME oracle.${name}
+    COMMAND ${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python -m pytest -q -rs -p no:cacheprovider ${files}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/oracle)
+  set_tests_properties(
+    oracle.${name} PROPERTIES LABELS "oracle" TIMEOUT 900 COST 100 SKIP_RETURN_CODE 77
+                              ENVIRONMENT "${TROUPE_TEST_ENVIRONMENT}")
+endfunction()
+
 function(troupe_oracle_test)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT;ENVIRONMENT" "DEPENDS;LABELS" ${ARGN})
   set(script ${CMAKE_SOURCE_DIR}/tests/oracle/${arg_NAME})
@@ -277,6 +372,16 @@ function(troupe_oracle_test)
   endif()
   get_filename_component(stem ${arg_NAME} NAME_WE)
   set_property(GLOBAL APPEND PROPERTY TROUPE_ORACLE_TESTS ${arg_NAME})
+  # `ninja oracle_<file>` builds what this one test needs.
+  add_custom_target(oracle_${stem})
+  if(arg_DEPENDS)
+    add_dependencies(oracle_${stem} ${arg_DEPENDS})
+  endif()
+  foreach(name IN LISTS TROUPE_TOGETHER)
+    if(arg_NAME IN_LIST TROUPE_TOGETHER_${name})
+      return()
+    endif()
+  endforeach()
   set(pytest ${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python -m pytest -q -rs -p no:cacheprovider ${script})
   if(arg_ENVIRONMENT)
     set(pytest ${CMAKE_SOURCE_DIR}/tests/oracle/in_environment.sh ${arg_ENVIRONMENT} ${arg_NAME})
@@ -287,11 +392,6 @@ function(troupe_oracle_test)
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/oracle)
   set_tests_properties(
     oracle.${stem}
-    PROPERTIES LABELS "oracle;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
+    PROPERTIES LABELS "oracle;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST 20 SKIP_RETURN_CODE 77
                ENVIRONMENT "${TROUPE_TEST_ENVIRONMENT}")
-  # `ninja oracle_<file>` builds what this one test needs.
-  add_custom_target(oracle_${stem})
-  if(arg_DEPENDS)
-    add_dependencies(oracle_${stem} ${arg_DEPENDS})
-  endif()
 endfunction()

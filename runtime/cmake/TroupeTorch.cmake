@@ -22,6 +22,11 @@ string(REGEX MATCH "venv/[^/]+/lib/.*$" TROUPE_TORCH_IN_HOME "${TROUPE_TORCH_ROO
 file(STRINGS ${TROUPE_TORCH_ROOT}/version.py TROUPE_TORCH_VERSION REGEX "^__version__ = ")
 string(REGEX MATCH "[0-9]+[.][0-9]+" TROUPE_TORCH_VERSION "${TROUPE_TORCH_VERSION}")
 
+# What of the environment's list is LibTorch and what it needs, as `pip` takes it.
+file(STRINGS ${CMAKE_SOURCE_DIR}/runtime/cmake/requirements/build.txt TROUPE_TORCH_PACKAGES
+     REGEX "^(torch|nvidia-[a-z-]+)==")
+list(JOIN TROUPE_TORCH_PACKAGES " " TROUPE_TORCH_PACKAGES)
+
 # The C++ ABI must be the wheel's. The new one shows as std::__cxx11 in the symbols of libc10.
 file(STRINGS ${TROUPE_TORCH_ROOT}/lib/libc10.so _cxx11_symbol REGEX "__cxx11" LIMIT_COUNT 1)
 set(_torch_abi 0)

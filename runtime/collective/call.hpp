@@ -1,5 +1,5 @@
-// One operation of a rank: what goes between it and each peer that takes part. Inside of
-// Collectives.
+// One operation of a rank: what goes between it and each peer that takes part, and how that is
+// moved. Inside of Collectives.
 #pragma once
 
 #include "runtime/collective/collectives.hpp"
@@ -9,7 +9,7 @@
 namespace troupe::collective {
 
 // Both directions between this rank and one peer in one call: heads first, then bytes.
-struct Collectives::Transfer {
+struct Transfer {
   Peer* peer = nullptr;
   core::Memory* memory = nullptr;
   MessageHead mine, theirs;
@@ -28,53 +28,49 @@ struct Collectives::Transfer {
   bool reads() const { return head_got < sizeof theirs || missing > 0; }
   bool writes() const { return head_sent < sizeof mine || unsent > 0 || !flushed; }
   bool done() const { return !reads() && !writes(); }
-
-  // True if a byte moved.
-  bool write_some() {
-    bool moved = false;
-    if (head_sent < sizeof mine) {
-      const std::size_t n =
-          peer->pipe().write(core::host_memory(), reinterpret_cast<const char*>(&mine) + head_sent,
-                             sizeof mine - head_sent);
-      head_sent += n;
-      return n > 0;
-    }
-    flushed = peer->pipe().flush(moved);
-    if (unsent == 0 || !flushed) return moved;
-    const std::size_t n = peer->pipe().write(*memory, from, unsent);
-    from += n;
-    unsent -= n;
-    flushed = peer->pipe().flush(moved);
-    return moved || n > 0;
-  }
-
-  core::Result<bool> read_some(int my_rank) {
-    if (head_got < sizeof theirs) {
-      const std::size_t n =
-          peer->pipe().read(core::host_memory(), reinterpret_cast<char*>(&theirs) + head_got,
-                            sizeof theirs - head_got);
-      head_got += n;
-      if (head_got == sizeof theirs)
-        TROUPE_TRY(check_same_call(my_rank, mine, peer->rank(), theirs));
-      return n > 0;
-    }
-    if (missing == 0) return false;
-    const std::size_t n = peer->pipe().read(*memory, to, missing);
-    to += n;
-    missing -= n;
-    return n > 0;
-  }
+  bool write_some();  // true if a byte moved
+  core::Result<bool> read_some(int my_rank);
 };
 
-struct Collectives::Call {
-  core::Memory& memory;
-  DeviceLink* link = nullptr;  // null: the bytes go through the pipes
-  std::vector<Transfer> transfers;
-  std::vector<Move> moves;  // for the link
+class Call {
+ public:
+  // `link`: of the gang, or null. The bytes go over it if it takes the memory, else through the
+  // pipes. All outlive the call.
+  Call(RankPeers& peers, int my_rank, core::Memory& memory, DeviceLink* link)
+      : peers_(peers),
+        my_rank_(my_rank),
+        memory_(memory),
+        link_(link != nullptr && link->takes(memory) ? link : nullptr) {}
 
+  void add(int rank, Kind kind, int root, Source out, Place in);
   void move(Move::Kind kind, int rank, const void* at, std::size_t bytes) {
-    if (link != nullptr && bytes > 0) moves.push_back({kind, rank, const_cast<void*>(at), bytes});
+    if (link_ != nullptr && bytes > 0) moves_.push_back({kind, rank, const_cast<void*>(at), bytes});
   }
+  core::Result<void> run();
+  // Adds the bytes of all peers, without heads.
+  void count(std::uint64_t& sent, std::uint64_t& received) const;
+
+ private:
+  core::Result<void> move_all();
+  core::Result<void> move_by_link();
+  bool moves_soon() const;
+  void wait();
+  core::Result<void> check_peers();
+  core::Result<void> blame(const core::Error& failure);
+
+  RankPeers& peers_;
+  const int my_rank_;
+  core::Memory& memory_;
+  DeviceLink* const link_;
+  std::vector<Transfer> transfers_;
+  std::vector<Move> moves_;  // for the link
 };
+
+// Until what the link has begun is done. `check` says whether the gang is whole: its error is one
+// of the gang; a failure is the link's.
+using LinkFailure = std::optional<core::Error>;
+core::Result<LinkFailure> wait_for_link(DeviceLink& link,
+                                        RankPeers& peers,
+                                        const std::function<core::Result<void>()>& check);
 
 }  // namespace troupe::collective

@@ -19,15 +19,9 @@
 #pragma once
 
 #include "runtime/collective/device_link.hpp"
-#include "runtime/collective/peer.hpp"
-#include "runtime/collective/rank_options.hpp"
-#include "runtime/collective/rendezvous.hpp"
-#include "runtime/core/clock.hpp"
+#include "runtime/collective/rank_peers.hpp"
 #include "runtime/core/memory.hpp"
 
-#include <poll.h>
-
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,7 +31,7 @@
 
 namespace troupe::collective {
 
-struct LinkOutcome;
+class Call;
 
 struct Source {
   const void* at = nullptr;
@@ -65,7 +59,7 @@ class Collectives {
   // rank calls it, once, between operations. The memory of an operation must then be such memory on
   // all ranks or on none. Errors: as those of an operation.
   core::Result<void> use(core::Result<std::unique_ptr<DeviceLink>> link);
-  // Of the link in use; empty without one.
+  // The name of the link in use; empty without one.
   std::string link_name() const { return link_ == nullptr ? "" : link_->name(); }
 
   int rank() const noexcept { return options_.rank; }
@@ -93,43 +87,23 @@ class Collectives {
 
   // Ends the operation of this rank that is under way, and every later one, with kClosed. Any
   // thread.
-  void abort() noexcept;
+  void abort() noexcept { peers_.abort(); }
 
   // Bytes of operations, without heads, that went to other ranks and came from them.
   std::uint64_t sent_bytes() const noexcept { return sent_bytes_; }
   std::uint64_t received_bytes() const noexcept { return received_bytes_; }
 
  private:
-  struct Transfer;  // what one peer gets and gives in a call
-  struct Call;
-
-  Peer& peer_of(int rank);
   core::Result<void> check_rank(int rank, const char* what) const;
-  void add(Call& call, int rank, Kind kind, int root, Source out, Place in);
+  Call call_with(core::Memory& memory);
   core::Result<void> run(Call& call);
-  core::Result<void> move_all(Call& call);
-  static bool moves_soon(const Call& call);
-  void wait(Call& call);
-  void hear_peers(std::optional<core::Duration> patience, std::vector<pollfd> others);
-  core::Result<void> check_not_aborted() const;
-  core::Result<void> check_peers(const Call& call);
   core::Result<void> leave(core::Error error);
 
-  Call call_with(core::Memory& memory) const;
-  core::Result<std::string> form_link(DeviceLink& link, const std::string& interface);
-  core::Result<void> move_by_link(Call& call);
-  using LinkFailure = std::optional<core::Error>;
-  core::Result<LinkOutcome> connect_link(DeviceLink& link, const LinkId& id);
-  core::Result<LinkFailure> wait_for_link(DeviceLink& link, const Call& call);
-  core::Result<void> blame(const Call& call, const core::Error& failure);
-
   const RankOptions options_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank, without this one
+  RankPeers peers_{options_};
   std::unique_ptr<DeviceLink> link_;
   bool link_tried_ = false;
   std::optional<core::Error> ended_;
-  core::OwnedFd woken_;  // an eventfd for `abort`
-  std::atomic<bool> aborted_{false};
   std::uint64_t sent_bytes_ = 0, received_bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Moves bytes between the devices of the ranks of a gang, in place of the pipes
 // (docs/adr/0023-nccl.md). Collectives says what to move when all ranks have agreed on it, asks
-// until it is done, and watches the ranks meanwhile: a link waits for nothing and for nobody. One
+// until it is done, and watches the ranks meanwhile: calls on a link never block. One
 // thread at a time. After an error only `abort` may be called. Functions of a device may throw
 // core::DeviceError.
 #pragma once

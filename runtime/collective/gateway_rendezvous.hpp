@@ -39,7 +39,7 @@ class GatewayRendezvous final : public Rendezvous {
                              int size,
                              const RankAddress& mine,
                              const std::atomic<bool>& given_up) override;
-  // The gang is complete: nobody else is let through to this rank.
+  // The gang is complete: no other peer is let through to this rank.
   void complete();
 
  private:

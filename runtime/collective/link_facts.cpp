@@ -39,7 +39,7 @@ std::string interface_of(const std::string& address) {
 
 LinkFacts facts_of(const RankOptions& options) {
   LinkFacts facts;
-  facts.host = FixedText(options.host_id);
+  facts.host = options.host_id;
   facts.trusts = !options.tcp_host.empty();
   return facts;
 }

@@ -26,7 +26,7 @@ std::string obstacle_to_link(const std::vector<LinkFacts>& all);
 std::string interface_for_link(const RankOptions& options, const std::vector<LinkFacts>& all);
 
 struct LinkOutcome {
-  bool heard = false;  // it had begun, and knows of another rank that failed
+  bool heard = false;  // had begun, and knows that another rank failed
   FixedText why_not;   // empty: it is connected with all
 };
 // Empty if there is none.

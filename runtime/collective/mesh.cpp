@@ -17,8 +17,6 @@
 namespace troupe::collective {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
 using std::to_string;
 
 constexpr std::chrono::hours kForEver{24 * 365};
@@ -102,7 +100,7 @@ class MeshBuilder {
   }
 
   // A connection that ends before the verdict is made again: the other side closes the oldest of
-  // too many strangers. If its process is gone, the next attempt finds nobody there.
+  // too many strangers. If its process is gone, the next attempt finds no listener.
   core::Result<net::OwnedFd> dial_until_heard(int to, Channel channel) {
     for (;;) {
       TROUPE_TRY_ASSIGN(socket, dial_once(to, channel));
@@ -127,7 +125,7 @@ class MeshBuilder {
       const std::string what = "the greeting of " + name_of(to);
       TROUPE_TRY(receive_all(socket, &challenge, sizeof challenge, patience(), what));
       if (challenge.magic != kRankMagic)
-        return fail(ErrorCode::kConfig, what + " is none: another program listens there");
+        return fail(ErrorCode::kConfig, what + " is not ours: another program listens there");
       TROUPE_TRY_ASSIGN(proof, dialler_proof(meeting_.key, challenge, hello));
       proof.copy(hello.proof, sizeof hello.proof);
       TROUPE_TRY(send_all(socket, &hello, sizeof hello, patience(), what));

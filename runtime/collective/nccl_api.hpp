@@ -39,7 +39,7 @@ struct Config {
   int cga_cluster_size = kUndefined, ctas_min = kUndefined, ctas_max = kUndefined;
   const char* net_name = nullptr;
   int split_share = kUndefined;
-  int unused = kUndefined;  // padding there, and another setting in later versions
+  int unused = kUndefined;  // padding in 2.17, a setting in later versions
 };
 static_assert(sizeof(Config) == 48);
 

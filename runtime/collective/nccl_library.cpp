@@ -7,9 +7,6 @@
 namespace troupe::collective {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-
 constexpr const char* kNcclFile = "libnccl.so.2";
 
 std::string text_of_version(int version) {
@@ -26,11 +23,11 @@ core::Result<void*> load_nccl(const std::filesystem::path& packages) {
         std::string("the NCCL that TROUPE_NCCL_LIBRARY names cannot be loaded: ") + ::dlerror());
   }
   if (void* const library = ::dlopen(kNcclFile, RTLD_NOW | RTLD_LOCAL)) return library;
-  std::string where = "neither on the loader's path nor beside PyTorch";
+  std::string where = "neither on the loader's path nor next to PyTorch";
   if (!packages.empty()) {
     const std::string path = packages / "nvidia/nccl/lib" / kNcclFile;
     if (void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    where = std::string("not on the loader's path, and beside PyTorch: ") + ::dlerror();
+    where = std::string("not on the loader's path, and next to PyTorch: ") + ::dlerror();
   }
   return fail(ErrorCode::kResources, std::string("no NCCL: ") + kNcclFile + " is " + where +
                                          " (TROUPE_NCCL_LIBRARY names another place)");
@@ -58,7 +55,7 @@ core::Result<NcclLibrary> open_nccl(const std::filesystem::path& packages) {
   }
   if (missing != nullptr || library.version == 0) {
     return fail(ErrorCode::kUnsupported,
-                std::string("the library that was found is no NCCL: it has no working ") +
+                std::string("the library that was found is not NCCL: it has no working ") +
                     (missing == nullptr ? "ncclGetVersion" : missing));
   }
   return library;

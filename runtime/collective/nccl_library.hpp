@@ -1,5 +1,5 @@
 // Finds and opens NCCL: the file that TROUPE_NCCL_LIBRARY names, else libnccl.so.2 on the loader's
-// path, else the one among the Python packages beside LibTorch. The program links none. Any thread;
+// path, else the one among the Python packages of LibTorch. The program links none. Any thread;
 // a library that was opened stays open.
 #pragma once
 
@@ -17,7 +17,7 @@ struct NcclLibrary {
   std::string version_text() const;
 };
 
-// `packages`: the folder that has `nvidia/nccl/lib`, as beside PyTorch; empty: none. Errors:
+// `packages`: the folder that has `nvidia/nccl/lib`, as next to PyTorch; empty: none. Errors:
 // kResources (none was found, or it cannot be loaded), kUnsupported (too old, or not NCCL).
 core::Result<NcclLibrary> open_nccl(const std::filesystem::path& packages);
 

@@ -5,8 +5,6 @@
 
 namespace troupe::collective {
 
-using core::ErrorCode;
-using core::fail;
 using nccl::Code;
 
 NcclLink::NcclLink(NcclLibrary library, kernels::cuda::Device& device)
@@ -66,7 +64,7 @@ Code NcclLink::post(const Move& move) const {
   return Code::kInvalidArgument;
 }
 
-// Only when NCCL has taken everything is it on the stream; and what has failed may leave it, too.
+// Work is on the stream only once NCCL has accepted all of it; a failed call may leave some there.
 core::Result<bool> NcclLink::done() {
   TROUPE_TRY_ASSIGN(taken, at_rest());
   if (!taken || !stream_->done()) return false;

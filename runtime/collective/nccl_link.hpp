@@ -1,4 +1,4 @@
-// The device link by NCCL: its communicator never blocks, its work is on a stream of its own beside
+// The device link by NCCL: its communicator never blocks, its work is on a stream next to
 // the device's, and the only type is bytes. See device_link.hpp.
 #pragma once
 

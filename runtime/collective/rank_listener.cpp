@@ -30,7 +30,7 @@ std::string origin_of(int socket, bool local) {
 core::Result<RankListener> RankListener::open(const RankOptions& options) {
   RankListener listener(options);
   listener.address_.host_id = options.host_id;
-  if (options.rank == options.size - 1) return listener;  // nobody dials the last one
+  if (options.rank == options.size - 1) return listener;  // no rank dials the last one
   TROUPE_TRY_ASSIGN(folder, net::SocketFolder::make());
   listener.address_.socket = folder.socket("rank");
   listener.folder_.emplace(std::move(folder));
@@ -73,7 +73,7 @@ core::Result<RankListener::Heard> RankListener::hear(const std::string& key, Str
   char* const into = reinterpret_cast<char*>(&stranger.hello) + stranger.bytes;
   const ssize_t n =
       ::recv(stranger.socket.get(), into, sizeof(Hello) - stranger.bytes, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return Heard::kMore;
+  if (n < 0 && net::would_block()) return Heard::kMore;
   if (n <= 0) {
     if (stranger.bytes > 0) refuse(stranger, "it closed within its hello");
     return Heard::kGone;

@@ -10,8 +10,6 @@
 namespace troupe::collective {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
 using std::to_string;
 
 core::Result<std::string> rank_proof(const std::string& key,
@@ -147,7 +145,7 @@ core::Result<void> check_same_call(int my_rank,
                                    const MessageHead& theirs) {
   if (theirs.magic != kRankMagic) {
     return fail(ErrorCode::kData, "rank " + to_string(my_rank) + " got bytes from rank " +
-                                      to_string(their_rank) + " that begin no message");
+                                      to_string(their_rank) + " that do not begin a message");
   }
   if (theirs.call == mine.call && theirs.kind == counterpart(mine.kind) && theirs.way == mine.way &&
       theirs.root == mine.root && theirs.sends == mine.expects && theirs.expects == mine.sends)

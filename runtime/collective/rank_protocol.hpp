@@ -56,7 +56,7 @@ enum class Admitted : std::uint32_t {
   kOtherRole = 4,
   kOtherGeneration = 5,
   kOtherSize = 6,
-  kWrongRank = 7,  // not one that dials this rank
+  kWrongRank = 7,  // not a rank that dials this one
   kTaken = 8,      // this rank is connected already
 };
 
@@ -64,7 +64,7 @@ struct Verdict {
   std::uint64_t magic = kRankMagic;
   Admitted admitted = Admitted::kWelcome;
   std::uint32_t reserved = 0;
-  char proof[32] = {};  // zeros for one who did not prove himself
+  char proof[32] = {};  // zeros for a peer that did not prove itself
 };
 static_assert(sizeof(Verdict) == 48);
 

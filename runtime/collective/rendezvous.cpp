@@ -14,8 +14,6 @@
 namespace troupe::collective {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
 namespace fs = std::filesystem;
 
 fs::path file_of(const fs::path& folder, int rank) {

@@ -6,16 +6,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 
 namespace troupe::collective {
 namespace {
 
 constexpr std::size_t kCall_bytes = std::size_t{1} << 20;  // of one system call
-
-bool only_not_now() {
-  return errno == EAGAIN || errno == EINTR;
-}
 
 }  // namespace
 
@@ -24,14 +19,14 @@ bool only_not_now() {
 std::size_t StreamPipe::send_some(const void* from, std::size_t bytes) {
   if (ended_) return 0;
   const ssize_t n = ::send(socket_.get(), from, std::min(bytes, kCall_bytes), MSG_NOSIGNAL);
-  if (n < 0 && !only_not_now()) ended_ = true;
+  if (n < 0 && !net::would_block()) ended_ = true;
   return n > 0 ? static_cast<std::size_t>(n) : 0;
 }
 
 std::size_t StreamPipe::receive_some(void* to, std::size_t bytes) {
   if (ended_ || bytes == 0) return 0;
   const ssize_t n = ::recv(socket_.get(), to, std::min(bytes, kCall_bytes), 0);
-  if (n == 0 || (n < 0 && !only_not_now())) ended_ = true;
+  if (n == 0 || (n < 0 && !net::would_block())) ended_ = true;
   return n > 0 ? static_cast<std::size_t>(n) : 0;
 }
 

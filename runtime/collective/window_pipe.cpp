@@ -11,7 +11,6 @@
 namespace troupe::collective {
 namespace {
 
-using core::ErrorCode;
 using core::SharedMemory;
 
 constexpr std::uint64_t kHead_bytes = 4096;

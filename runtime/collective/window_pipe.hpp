@@ -57,7 +57,7 @@ class WindowPipe final : public Pipe {
 
   Ring out_, in_;
   const int control_;
-  bool broken_ = false;  // the other side wrote nonsense into a head
+  bool broken_ = false;  // the other side wrote an invalid head
 };
 
 }  // namespace troupe::collective

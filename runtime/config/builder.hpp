@@ -27,7 +27,7 @@ class Builder {
   // Sets what can be set, and reports all errors together.
   core::Result<void> set_all(std::span<const Setting> settings);
 
-  // The same for the resolved configuration of a run: keys that are younger than it get what it did
+  // Like set_all, for the resolved configuration of a run: keys younger than it get what it did
   // without them (Facts::older).
   core::Result<void> set_run(std::span<const Setting> settings);
 

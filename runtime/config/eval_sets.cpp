@@ -10,8 +10,6 @@
 namespace troupe::config {
 namespace {
 
-using core::Result;
-
 // The key that an entry of a set stands for; "" when it is none.
 std::string key_of(const std::string& entry) {
   if (entry == "dataset") return "eval.dataset";
@@ -39,7 +37,7 @@ Result<HeldOutSet> set_of(const TrainConfig& run,
   for (const auto& entry : entries) {
     const std::string key = entry.first.IsScalar() ? key_of(entry.first.Scalar()) : std::string();
     if (key.empty()) {
-      return bad(entry.first.IsScalar() ? entry.first.Scalar() : "a list", " is no key of a set",
+      return bad(entry.first.IsScalar() ? entry.first.Scalar() : "a list", " is not a key of a set",
                  kThen,
                  "it takes dataset, label_key, input_key and the keys of the section reward, "
                  "without 'reward.'");

@@ -118,9 +118,7 @@ class FlagReader {
     if (!understood->setting) return;
     values = std::move(understood->setting->values);
     const Row* row = table_.find(understood->setting->name);
-    if (row->escapes) std::ranges::transform(values, values.begin(), unescape_flag);
-    // Commas separate items, except in texts with escapes, which may contain one.
-    if (row->is_list() && !row->escapes && values.size() == 1) values = split_items(values.front());
+    values = flag_values(*row, std::move(values));
     if (row->is<Texts>()) {
       // A second --rollout.stop adds to the first.
       for (Setting& setting : out_.settings) {
@@ -156,6 +154,13 @@ std::string unescape_flag(std::string_view text) {
     }
   }
   return out;
+}
+
+std::vector<std::string> flag_values(const Row& row, std::vector<std::string> written) {
+  if (row.escapes) std::ranges::transform(written, written.begin(), unescape_flag);
+  // Commas separate items, except in texts with escapes, which may contain one.
+  if (row.is_list() && !row.escapes && written.size() == 1) return split_items(written.front());
+  return written;
 }
 
 Arguments read_flags(const Table& table, std::span<const std::string> words, Methods methods) {

@@ -10,8 +10,6 @@
 namespace troupe::config {
 namespace {
 
-using core::Result;
-
 constexpr std::size_t kItems_max = 1000;
 
 Result<Setting> plain_value(const YAML::Node& key, const YAML::Node& value, std::string where) {

@@ -1,4 +1,4 @@
-// Error texts for names that are nobody's: the key that a misspelt one most likely means.
+// Error texts for unknown names: the key that a misspelt one most likely means.
 #include "runtime/config/peer_names.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/config/table.hpp"
@@ -78,9 +78,10 @@ core::Error unknown_key(std::string_view name, std::string_view where, Methods m
   const std::string method = method_names(methods);
   const bool one = std::ranges::find(kMethodNames, method) != std::end(kMethodNames);
   return refuse(where, ": unknown key '", name, "'", kThen,
-                near.empty() ? joined("`troupe ", one ? "train " + method + " --help" : "config show",
-                                      "` lists all keys")
-                             : joined("did you mean '", near, "'?"))
+                near.empty()
+                    ? joined("`troupe ", one ? "train " + method + " --help" : "config show",
+                             "` lists all keys")
+                    : joined("did you mean '", near, "'?"))
       .error;
 }
 

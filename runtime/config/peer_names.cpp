@@ -3,10 +3,10 @@
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/bool_word.hpp"
 #include "runtime/core/split.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <map>
 
 namespace troupe::config {
@@ -87,27 +87,26 @@ bool is_so(const PeerName& peer, const std::vector<std::string>& values) {
   });
 }
 
-std::string listed(const std::vector<std::string>& values) {
-  std::string out;
-  for (const std::string& value : values)
-    out += (out.empty() ? "" : " ") + value;
-  return out;
-}
-
 core::Failure unread(const Setting& given, const Row& row, Methods methods) {
-  const std::string meant = given.name == row.name ? row.name
-                                                     : joined("'", given.name, "' is called '",
-                                                              row.name, "' here, which");
+  const std::string meant =
+      given.name == row.name ? row.name
+                             : joined("'", given.name, "' is called '", row.name, "' here, which");
   return refuse(given.where, ": ", meant, " is not read by `train ", method_names(methods),
                 "` (only by ", method_names(row.only), ")", kThen, "take it out");
 }
 
 // A factor stays as it is until its product is known; what is no number is refused with its key.
 std::optional<std::int64_t> factor_value(std::string_view text) {
-  std::int64_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  return whole && value >= 0 && value <= 1'000'000 ? std::optional(value) : std::nullopt;
+  const auto value = core::number_of<std::int64_t>(text);
+  return value && *value >= 0 && *value <= 1'000'000 ? value : std::nullopt;
+}
+
+// Whether a row says what null is, or a word that elsewhere is null: report_to none.
+bool says_null(const PeerName& peer, std::string_view written) {
+  return std::ranges::any_of(core::split(peer.values, " "), [&](std::string_view pair) {
+    const std::string_view theirs = pair.substr(0, pair.find('='));
+    return theirs == "null" || (theirs == "none" && (written == "none" || written == "None"));
+  });
 }
 
 // The setting that a row of kIs, kHints or kTimes makes of another trainer's.
@@ -123,8 +122,8 @@ core::Result<Understood> taken(const PeerName& peer, const Row& row, Setting giv
       std::string known;
       for (const std::string_view pair : core::split(peer.values, " "))
         known += joined(known.empty() ? "" : ", ", pair.substr(0, pair.find('=')));
-      return refuse(given.where, ": '", given.name, "' = ", value,
-                    " has no counterpart: it is '", row.name, "' here, for ", known, kThen, peer.text);
+      return refuse(given.where, ": '", given.name, "' = ", value, " has no counterpart: it is '",
+                    row.name, "' here, for ", known, kThen, peer.text);
     }
     value = row.is<Int>() ? without_fraction(*meant) : *meant;
     ours += (ours.empty() ? "" : " ") + value;
@@ -197,7 +196,7 @@ core::Result<Understood> understand(const Table& table, Methods methods, Setting
   }
   const bool is_null = given.values.size() == 1 && plain_word(given.values[0]) == "null";
   if (row != nullptr) {
-    if (is_null && peer->values.find("null=") == std::string_view::npos) return Understood{};
+    if (is_null && !says_null(*peer, given.values[0])) return Understood{};
     const std::string_view other = other_key(peer->values, given.values);
     if (!other.empty()) return taken(*peer, *table.find(other), std::move(given));
     return taken(*peer, *row, std::move(given));
@@ -209,7 +208,8 @@ core::Result<Understood> understand(const Table& table, Methods methods, Setting
   }
   const bool says_value = peer->kind == Kind::kSo && !peer->values.empty();
   return refuse(given.where, ": '", given.name, "' ",
-                says_value ? joined("= ", listed(given.values), ": it ") : "", written(peer->text));
+                says_value ? joined("= ", core::joined(given.values, " "), ": it ") : "",
+                written(peer->text));
 }
 
 void multiply_factors(std::vector<Setting>& settings) {

@@ -1,5 +1,5 @@
 // Other people's names of settings (peer_names.def): what OpenRLHF, TRL, verl and LLaMA-Factory
-// call them, and what they are here. A name that somebody wrote becomes a key, a line to print, or
+// call them, and what they are here. A name as written becomes a key, a line to print, or
 // the answer that says what to write instead. Immutable; any thread.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace troupe::config {
 struct PeerName {
   enum class Kind {
     kIs,     // taken as `key`
-    kHints,  // the same, but any other mention of the key counts before it
+    kHints,  // as kIs, but any other mention of the key wins
     kTimes,  // one of two numbers whose product is the value of `key`
-    kSo,     // asks for what is so anyway
+    kSo,     // asks for what always holds
     kSaid    // refused with `text`
   };
   Kind kind;
@@ -36,10 +36,10 @@ std::span<const PeerName> peer_names();
 const PeerName* find_peer(std::string_view name, Methods methods);
 
 // What a name means where one of `methods` is trained. A key that the method reads comes first,
-// then another trainer's name, then a key that it does not read. Both null: nobody's name.
+// then another trainer's name, then a key that it does not read. Both null: an unknown name.
 struct Meaning {
   const Row* row = nullptr;        // the key, by its own or another name
-  const PeerName* peer = nullptr;  // the row that says so, or that answers
+  const PeerName* peer = nullptr;  // the row that gives the key, or the answer
 
   // Whether the name stands without a value for "true".
   bool is_switch() const;
@@ -53,7 +53,7 @@ struct Understood {
   std::string note;                // for the user; empty: nothing
 };
 
-// Takes a setting whose name and values are as somebody wrote them. Errors (kConfig): nobody's name
+// Takes a setting whose name and values are as the user wrote them. Errors (kConfig): no known name
 // (suggests the nearest key), an answer of the table, a value without a counterpart, a key that the
 // methods do not read.
 core::Result<Understood> understand(const Table& table, Methods methods, Setting written);
@@ -62,8 +62,8 @@ core::Result<Understood> understand(const Table& table, Methods methods, Setting
 // counts.
 void multiply_factors(std::vector<Setting>& settings);
 
-// What is said of a name in `methods`, for a page: a key, how values are translated, an answer.
-// Empty: nobody's name.
+// What a page says about a name in `methods`: a key, how values are translated, an answer.
+// Empty: an unknown name.
 std::string peer_answer(const Table& table, std::string_view name, Methods methods);
 
 }  // namespace troupe::config

@@ -11,8 +11,6 @@
 namespace troupe::config {
 namespace {
 
-using core::Result;
-
 struct Peer {
   std::string_view name;
   std::string_view title;
@@ -22,7 +20,8 @@ struct Peer {
 constexpr Peer kPeers[] = {
     {"openrlhf", "OpenRLHF",
      "Take the flags of a command line as they are, and leave out what starts it (`ray job "
-     "submit`, `deepspeed`).\n\n"
+     "submit`, `deepspeed`); or let `troupe config from-openrlhf SCRIPT.sh` write a "
+     "configuration ([the command line](command_line.md#from-another-trainer)).\n\n"
      "| there | here |\n|---|---|\n"
      "| `openrlhf.cli.train_ppo_ray` | `troupe train ppo` |\n"
      "| `openrlhf.cli.train_sft`, `train_rm`, `train_dpo` | `troupe train sft`, `rm`, `dpo` |\n"
@@ -32,7 +31,8 @@ constexpr Peer kPeers[] = {
      "| a reward function, an agent's file | the same file: `reward.python`, `env.python` |\n"},
     {"trl", "TRL",
      "Take the flags of a `trl` command as they are; from a script, each argument of a config "
-     "class is a flag.\n\n"
+     "class is a flag. `troupe config from-trl FILE` makes a configuration of a command line or a "
+     "YAML file ([the command line](command_line.md#from-another-trainer)).\n\n"
      "| there | here |\n|---|---|\n"
      "| `trl sft`, `dpo`, `kto`, `reward` | `troupe train sft`, `dpo`, `kto`, `rm` |\n"
      "| `trl grpo`, `trl rloo` | `troupe train ppo`, with `--algo.advantage.estimator group_norm` "
@@ -45,8 +45,10 @@ constexpr Peer kPeers[] = {
      "columns, with no flag: [data formats](data_formats.md) |\n"},
     {"verl", "verl",
      "Take Hydra's words as they are (`data.train_batch_size=64`, also with a `+` in front), "
-     "behind `troupe train ppo`. Its data sets are Parquet: the error for "
-     "one has the line that makes rows of it.\n\n"
+     "behind `troupe train ppo`; `troupe config from-verl FILE` makes a configuration of a script "
+     "or "
+     "a YAML file ([the command line](command_line.md#from-another-trainer)). Its data sets are "
+     "Parquet, which is read as it is.\n\n"
      "| there | here |\n|---|---|\n"
      "| `python3 -m verl.trainer.main_ppo` | `troupe train ppo` |\n"
      "| `compute_score` of a `custom_reward_function` | the same file: `reward.python` |\n"

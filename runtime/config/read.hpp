@@ -25,6 +25,10 @@ core::Result<Builder> read(const Table& table,
 // not YAML, unknown keys, a repeated key. All are reported, each with file and line.
 core::Result<std::vector<Setting>> read_yaml(const std::string& text, const std::string& where);
 
+// The text of a configuration file, cut a byte behind kConfigFile_bytes_max. Errors (kConfig): no
+// such file, a folder, a file that cannot be read.
+core::Result<std::string> config_file_text(const std::string& file);
+
 // The contents of a command line, or of a file.
 struct Arguments {
   std::vector<std::string> files;  // words that are neither flags nor key=value, in order
@@ -42,6 +46,10 @@ struct Arguments {
 Arguments read_flags(const Table& table,
                      std::span<const std::string> words,
                      Methods methods = kAllMethods);
+
+// The values of a key from the words behind its flag: items of a list are split at commas, escapes
+// are resolved where the key has them.
+std::vector<std::string> flag_values(const Row& row, std::vector<std::string> written);
 
 // Resolves \n, \t, \r and \\ in a flag's value; keeps other backslashes.
 std::string unescape_flag(std::string_view text);

@@ -24,7 +24,7 @@ std::string joined(const Parts&... parts) {
   return out;
 }
 
-// What is said of a key: what is wrong and, if anything, what to do.
+// The answer about a key: what is wrong and, if anything, what to do.
 struct Saying {
   std::string what, advice;
   bool empty() const noexcept { return what.empty(); }

@@ -1,5 +1,6 @@
 #include "runtime/config/render.hpp"
 
+#include "runtime/config/recipe_text.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/split.hpp"
 
@@ -10,22 +11,9 @@
 namespace troupe::config {
 namespace {
 
-// Wraps `text` at spaces; lines after the first start with `indent` spaces.
+// Lines after the first begin with `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
-  std::string out;
-  std::size_t used = indent;
-  for (const std::string_view word : core::split(text, " ")) {
-    if (used > indent && used + 1 + word.size() > columns) {
-      out += "\n" + std::string(indent, ' ');
-      used = indent;
-    } else if (used > indent) {
-      out += ' ';
-      ++used;
-    }
-    out += word;
-    used += word.size();
-  }
-  return out;
+  return config::wrapped(text, std::string(indent, ' '), columns);
 }
 
 // "int, 1 to 10 tokens, default 4".
@@ -58,6 +46,12 @@ std::string table_cell(std::string_view text) {
   return out;
 }
 
+// The defaults of a method; of several, those of the keys.
+TrainConfig defaults_of(const Table& table, Methods methods) {
+  const bool one = std::has_single_bit(static_cast<unsigned>(methods));
+  return one ? Builder(table, methods).current() : default_config();
+}
+
 // Calls `visit` with the rows of each section.
 void each_section(std::span<const Row> rows,
                   const std::function<void(std::span<const Row>)>& visit) {
@@ -74,21 +68,13 @@ void each_section(std::span<const Row> rows,
 
 std::string resolved_yaml(const TrainConfig& config, const Origins& origins) {
   std::string out;
-  std::string_view open;  // the section of the last line, such as "actor.adam."
+  std::string open;  // the section of the last line, such as "actor.adam."
   for (const Row& row : keys().rows()) {
     if (!row.is_read_by(config.method)) continue;
     const std::string_view name = row.name;
-    const std::string_view path = name.substr(0, name.rfind('.') + 1);
-    std::string indent;
-    for (std::size_t at = 0; at < path.size(); indent += "  ") {
-      const std::size_t end = path.find('.', at) + 1;
-      if (open.substr(0, end) != path.substr(0, end)) {
-        out += joined(indent, path.substr(at, end - at - 1), ":\n");
-      }
-      at = end;
-    }
-    open = path;
-    out += joined(indent, name.substr(path.size()), ": ", row.yaml(config));
+    out += section_lines(open, name);
+    const auto depth = static_cast<std::size_t>(std::ranges::count(name, '.'));
+    out += joined(std::string(2 * depth, ' '), name.substr(open.size()), ": ", row.yaml(config));
     if (const auto origin = origins.find(name); origin != origins.end()) {
       std::string place = origin->second;
       std::ranges::replace_if(
@@ -100,22 +86,33 @@ std::string resolved_yaml(const TrainConfig& config, const Origins& origins) {
   return out;
 }
 
-std::string overview(std::size_t columns, Methods methods) {
+std::string groups(const Table& table, Methods methods) {
   std::string out;
-  each_section(keys().rows(), [&](std::span<const Row> rows) {
-    const std::string_view section = rows.front().section();
-    std::string names;
-    for (const Row& row : rows) {
-      if (!row.is_read_by(methods)) continue;
-      const std::string_view name = row.name;
-      names += joined(names.empty() ? "" : " ",
-                      name == section ? name : name.substr(section.size() + 1));
-    }
-    if (names.empty()) return;
-    std::string head = joined("  ", section);
+  each_section(table.rows(), [&](std::span<const Row> rows) {
+    const auto read =
+        std::ranges::count_if(rows, [&](const Row& row) { return row.is_read_by(methods); });
+    if (read == 0) return;
+    std::string head = joined("  ", rows.front().section());
     head.resize(12, ' ');
-    out += head + wrapped(names, 12, columns) + "\n";
+    out += joined(head, rows.front().title, " (", read, read == 1 ? " key)\n" : " keys)\n");
   });
+  return out;
+}
+
+std::string keys_help(const Table& table,
+                      std::span<const std::string_view> names,
+                      std::size_t columns,
+                      Methods methods) {
+  std::string out;
+  const TrainConfig defaults = defaults_of(table, methods);
+  for (const std::string_view name : names) {
+    const Row* const row = table.find(name);
+    if (row == nullptr || !row->is_read_by(methods)) continue;
+    std::string head = joined("  --", name);
+    head.resize(std::max<std::size_t>(head.size() + 2, 34), ' ');
+    const std::string value = row->needed ? "needed" : joined("default ", row->yaml(defaults));
+    out += head + wrapped(joined(row->help, " (", value, ")"), 34, columns) + "\n";
+  }
   return out;
 }
 
@@ -124,8 +121,7 @@ std::string section_help(const Table& table,
                          std::size_t columns,
                          Methods methods) {
   std::string out;
-  const bool one = std::has_single_bit(static_cast<unsigned>(methods));
-  const TrainConfig defaults = one ? Builder(table, methods).current() : default_config();
+  const TrainConfig defaults = defaults_of(table, methods);
   for (const Row& row : table.rows()) {
     if (row.section() != section || !row.is_read_by(methods)) continue;
     if (out.empty()) out = joined(section, ": ", row.title, "\n");

@@ -4,6 +4,7 @@
 
 #include "runtime/config/builder.hpp"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,15 @@ namespace troupe::config {
 // same values. For keys in `origins`, a YAML comment says where they were set.
 std::string resolved_yaml(const TrainConfig& config, const Origins& origins);
 
-// One line per section: `  rollout     batch_size n_samples_per_prompt ...`, wrapped at `columns`.
-// Only the keys that any of `methods` reads.
-std::string overview(std::size_t columns, Methods methods = kAllMethods);
+// One line per section: its name, what it is about and how many of its keys any of `methods` reads.
+std::string groups(const Table& table, Methods methods = kAllMethods);
+
+// The flags of these keys with type, range, unit, default and help, a line each where that is
+// short. Keys that `methods` do not read are left out.
+std::string keys_help(const Table& table,
+                      std::span<const std::string_view> names,
+                      std::size_t columns,
+                      Methods methods);
 
 // The flags of one section with type, range, unit, default and help. If `methods` is a single
 // method, the defaults are that method's. Empty for an unknown section or one that none of

@@ -10,8 +10,6 @@
 namespace troupe::config {
 namespace {
 
-using core::Result;
-
 constexpr const char* kKey = "reward.list";
 
 // Keys of the section that speak of all rewards together, or of the run.
@@ -58,7 +56,7 @@ Result<void> take(ListedReward& reward, const std::string& entry, const YAML::No
   }
   const std::string key = "reward." + entry;
   if (speaks_of_all(entry) || keys().find(key) == nullptr) {
-    return refuse(entry, " is no key of one reward", kThen,
+    return refuse(entry, " is not a key of one reward", kThen,
                   "it takes name, weight and the keys of the section reward that say what a reward "
                   "is, without 'reward.'");
   }
@@ -71,7 +69,7 @@ Result<ListedReward> reward_of(const TrainConfig& run,
                                const YAML::Node& entries) {
   ListedReward reward{name, 1, without_rewards(run)};
   for (const auto& entry : entries) {
-    if (!entry.first.IsScalar()) return refuse("a list is no key of a reward");
+    if (!entry.first.IsScalar()) return refuse("a list is not a key of a reward");
     TROUPE_TRY(take(reward, entry.first.Scalar(), entry.second));
   }
   TrainConfig& own = reward.config;
@@ -106,8 +104,8 @@ Result<ListedReward> parse_reward(const TrainConfig& run, const std::string& tex
     }
     if (!good_entry_name(reward->name)) {
       return refuse("'", reward->name.substr(0, 80),
-                    "' is no name of a reward: letters, digits, dots, dashes and underscores", kThen,
-                    "write NAME: {...}");
+                    "' is no name of a reward: letters, digits, dots, dashes and underscores",
+                    kThen, "write NAME: {...}");
     }
     if (const std::string why = own_word_fault(reward->name); !why.empty()) {
       return refuse(why, kThen, "write NAME: {...} with another name");

@@ -18,9 +18,9 @@ struct ListedReward {
 
 // In the order of the list. An item is YAML, `NAME: {rule: math, weight: 0.5}`, or
 // `{rule: math, weight: 0.5}`, whose name is that of its rule, file or folder, unless it has a key
-// `name`. It takes the keys of the section reward that say what one reward is. Errors (kConfig) name
-// the item: no YAML, a key that no item has, a value that its key does not take, two of one name,
-// none or several rewards in one item, a broken rule.
+// `name`. It takes the keys of the section reward that say what one reward is. Errors (kConfig)
+// name the item: no YAML, a key that no item has, a value that its key does not take, two of one
+// name, none or several rewards in one item, a broken rule.
 core::Result<std::vector<ListedReward>> listed_rewards(const TrainConfig& config);
 
 // The name of the rule, Python file, server, judge or model of a configuration's only reward.

@@ -1,6 +1,7 @@
 #include "runtime/config/reward_names.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -33,11 +34,8 @@ std::string own_word_fault(std::string_view name) {
   }
   const std::string_view first = name.substr(0, name.find('/'));
   if (std::ranges::find(kRewardFigures, first) == kRewardFigures.end()) return {};
-  std::string all;
-  for (const std::string_view figure : kRewardFigures)
-    all += (all.empty() ? "" : ", ") + std::string(figure);
   return "no reward may be called '" + std::string(name) + "', since reward/" + std::string(first) +
-         " is a figure of the run's own; these names are taken: " + all;
+         " is a figure of the run's own; these names are taken: " + core::joined(kRewardFigures);
 }
 
 std::string attached_name_fault(std::string_view name) {

@@ -1,5 +1,5 @@
-// What a reward may be called. Its name stands in metrics beside our own figures (`reward/NAME`),
-// in formulas beside our own words, in names of roles and of files; it never takes the place of
+// What a reward may be called. Its name stands in metrics next to our own figures (`reward/NAME`),
+// in formulas next to our own words, in names of roles and of files; it never takes the place of
 // what is ours there. Pure functions; any thread.
 #pragma once
 

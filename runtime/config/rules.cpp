@@ -8,9 +8,9 @@
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -21,9 +21,9 @@ namespace {
 
 // A rule of rules.def: the key to change, and a function that says why it must be.
 struct KeyRule {
-  Methods methods;                           // the methods that the rule applies to
-  std::string_view key;                      // empty if the message names several keys
-  Saying (*why)(const TrainConfig& c);       // empty if nothing is wrong
+  Methods methods;                      // the methods that the rule applies to
+  std::string_view key;                 // empty if the message names several keys
+  Saying (*why)(const TrainConfig& c);  // empty if nothing is wrong
 };
 
 #define RULE(methods, key, wrong, ...) \
@@ -75,10 +75,7 @@ int sources_of(const TrainConfig& c) {
 bool listens_well(const Text& address) {
   const std::size_t colon = address.rfind(':');
   if (colon == Text::npos || colon == 0) return false;
-  const std::string_view port = std::string_view(address).substr(colon + 1);
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  return error == std::errc() && end == port.data() + port.size() && number < 65536;
+  return core::number_of<std::uint16_t>(std::string_view(address).substr(colon + 1)).has_value();
 }
 bool on_loopback(const Text& address) {
   return address.starts_with("127.") || address.starts_with("localhost:") ||
@@ -119,7 +116,7 @@ Saying reward_list_fault(const TrainConfig& c) {
   const auto rewards = listed_rewards(c);
   return rewards ? Saying() : saying_of(rewards.error());
 }
-// Whether one of the keys that name a single reward stands beside the list.
+// Whether one of the keys that name a single reward stands next to the list.
 bool beside_list(const TrainConfig& c) {
   return sources_of(c) > 0 || !c.reward.model_name_or_path.empty() || !c.reward.judge.empty() ||
          !c.reward.process.model_name_or_path.empty();
@@ -157,7 +154,7 @@ bool misnames_domains(const TrainConfig& c) {
   const std::size_t named = c.teacher.domains.size();
   return named == 0 ? teachers_of(c) > 1 : named != teachers_of(c);
 }
-// A name that comes twice, or ""; `other` before the last is one, too.
+// The first duplicate domain, or an `other` that is not last; "" if there is none.
 std::string_view repeated_domain(const Texts& domains) {
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const bool early = domains[i] == "other" && i + 1 < domains.size();
@@ -219,12 +216,12 @@ Saying too_few_samples(const TrainConfig& c, std::int64_t ranks) {
 }
 Saying too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
   return said(ranks, " ranks, but train.lanes is ", c.train.lanes,
-              " and a rank plays at least one lane", kThen,
+              " and a rank computes at least one lane", kThen,
               "give fewer, or start a run with --train.lanes ", ranks);
 }
 
 // A GPU that two ranks of this host would share; null when there is none. Ranks elsewhere have
-// devices of their own hosts, which nobody knows here.
+// devices of their own hosts, which are unknown here.
 const Device* shared_device(const Devices& devices, const TrainConfig& c) {
   const std::int64_t all = std::ssize(devices), here = c.cluster.local_ranks;
   const auto last = devices.begin() + (here > 0 ? std::min(here, all) : all);

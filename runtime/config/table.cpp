@@ -145,18 +145,15 @@ const Table& keys() {
 }
 
 Methods method_named(std::string_view name) {
-  for (unsigned i = 0; i < std::size(kMethodNames); ++i) {
-    if (kMethodNames[i] == name) return static_cast<Methods>(1U << i);
-  }
-  return kNoMethod;
+  return methods_where([name](const MethodRow& row) { return row.name == name; });
 }
 
 std::string method_names(Methods methods) {
   std::string text;
-  for (unsigned i = 0; i < std::size(kMethodNames); ++i) {
-    if ((methods & (1U << i)) == 0) continue;
+  for (const MethodRow& row : kMethodRows) {
+    if ((methods & row.bit) == 0) continue;
     if (!text.empty()) text += ", ";
-    text += kMethodNames[i];
+    text += row.name;
   }
   return text;
 }

@@ -28,7 +28,7 @@ struct Setting {
 template <class T>
 using Access = T& (*)(TrainConfig&);
 
-// The same for a choice, by the index of its word.
+// How a row accesses a choice, by the index of its word.
 struct ChoiceAccess {
   std::span<const std::string_view> words;
   std::size_t (*get)(TrainConfig&);
@@ -97,6 +97,11 @@ struct Row : Facts {
   // The part of the name up to the first dot, or the whole name.
   std::string_view section() const;
 
+  // The value, of a key of that type.
+  template <class T>
+  const T& get(const TrainConfig& config) const {
+    return std::get<Access<T>>(field)(const_cast<TrainConfig&>(config));
+  }
   // The value as written in YAML: `1e-06`, `"text"`, `[0.9, 0.95]`, `true`.
   std::string yaml(const TrainConfig& config) const;
   // Errors (kConfig): wrong type, out of range, no such word; each says where and what is expected.
@@ -114,7 +119,7 @@ class Table {
 
   // Null if there is no such key.
   const Row* find(std::string_view name) const;
-  // The same, but also finds other trainers' names with the same meaning and values (`aka`).
+  // Like `find`, but also finds other trainers' names with the same meaning and values (`aka`).
   const Row* find_any(std::string_view name) const;
 
  private:

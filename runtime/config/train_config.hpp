@@ -4,25 +4,14 @@
 // read-only once training starts.
 #pragma once
 
+#include "runtime/config/key_types.hpp"
 #include "runtime/config/method.hpp"
-#include "runtime/core/device_name.hpp"
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace troupe::config {
-
-// The types of keys.
-using Int = std::int64_t;
-using Float = double;
-using Text = std::string;
-using Floats = std::vector<double>;
-using Texts = std::vector<std::string>;
-using Device = core::DeviceName;
-using Devices = std::vector<core::DeviceName>;
 
 // The words of each choice, in the order of its enumerators.
 template <class Choice>

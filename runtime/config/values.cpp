@@ -3,16 +3,14 @@
 #include "runtime/config/table.hpp"
 #include "runtime/core/bool_word.hpp"
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <type_traits>
 
 namespace troupe::config {
 namespace {
-
-using core::Result;
 
 std::string text_of(Float value) {
   char text[40];
@@ -33,9 +31,7 @@ std::string in_quotes(std::string_view text) {
     if (const auto at = kPlain.find(c); at != kPlain.npos) {
       (out += '\\') += kEscaped[at];
     } else if (byte < 0x20 || byte == 0x7F) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\x%02X", byte);
-      out += code;
+      out += core::printed("\\x%02X", byte);
     } else {
       out += c;
     }

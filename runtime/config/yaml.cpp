@@ -15,8 +15,6 @@
 namespace troupe::config {
 namespace {
 
-using core::Result;
-
 constexpr int kDepth_max = 8;
 constexpr std::size_t kKeys_max = 1000;
 
@@ -102,8 +100,11 @@ class Flattener {
     }
     if (row == nullptr && peer == nullptr) {
       const auto in_it = [&](const Row& one) { return one.name.starts_with(name + "."); };
-      if (std::ranges::any_of(keys().rows(), in_it))
-        return refuse(where, ": '", name, "' is a section", kThen, "its keys go below it, indented");
+      const bool is_section = std::ranges::any_of(keys().rows(), in_it);
+      if (is_section && value.IsNull()) return {};  // all of its keys stand in comments
+      if (is_section)
+        return refuse(where, ": '", name, "' is a section", kThen,
+                      "its keys go below it, indented");
     }
     Setting setting{name, {}, value.IsSequence(), where};
     if (peer != nullptr && !value.IsSequence()) {
@@ -159,7 +160,7 @@ int line_with_tab(const std::string& text) {
   return 0;
 }
 
-// What usually stands behind a message of the YAML library; "" when nothing is known.
+// The usual cause of a message of the YAML library; "" when nothing is known.
 std::string_view syntax_advice(std::string_view message) {
   constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
       {"end of map not found",
@@ -167,8 +168,8 @@ std::string_view syntax_advice(std::string_view message) {
        "each other"},
       {"end of sequence not found",
        "this line is indented otherwise than the list above it; its items stand below each other"},
-      {"end of map flow not found", "a { has no } behind it"},
-      {"end of sequence flow not found", "a [ has no ] behind it"},
+      {"end of map flow not found", "a { has no } after it"},
+      {"end of sequence flow not found", "a [ has no ] after it"},
       {"illegal map value", "a text with ': ' in it stands between quotes"},
       {"illegal block entry", "a list begins on a line of its own, below its key"},
       {"unknown token", "a text that begins with %, @ or ` stands between quotes"},
@@ -210,7 +211,26 @@ void read_text(const std::string& text, const std::string& where, Methods method
   }
 }
 
-Result<std::string> content_of(const std::string& file) {
+// Everything that was written, in the order in which it counts: files, then flags.
+Arguments written_in(const Table& table, std::span<const std::string> words, Methods methods) {
+  Arguments flags = read_flags(table, words, methods);
+  Arguments out;
+  out.wrong = std::move(flags.wrong);
+  for (const std::string& file : flags.files) {
+    const auto text = config_file_text(file);
+    out.wrong.take(text);
+    if (text) read_text(*text, file, methods, out);
+  }
+  std::ranges::move(flags.hints, std::back_inserter(out.hints));
+  std::ranges::move(flags.settings, std::back_inserter(out.settings));
+  std::ranges::move(flags.notes, std::back_inserter(out.notes));
+  multiply_factors(out.settings);
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> config_file_text(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
     return refuse(file, ": no such configuration file");
@@ -226,25 +246,6 @@ Result<std::string> content_of(const std::string& file) {
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
 }
-
-// Everything that was written, in the order in which it counts: files, then flags.
-Arguments written_in(const Table& table, std::span<const std::string> words, Methods methods) {
-  Arguments flags = read_flags(table, words, methods);
-  Arguments out;
-  out.wrong = std::move(flags.wrong);
-  for (const std::string& file : flags.files) {
-    const auto text = content_of(file);
-    out.wrong.take(text);
-    if (text) read_text(*text, file, methods, out);
-  }
-  std::ranges::move(flags.hints, std::back_inserter(out.hints));
-  std::ranges::move(flags.settings, std::back_inserter(out.settings));
-  std::ranges::move(flags.notes, std::back_inserter(out.notes));
-  multiply_factors(out.settings);
-  return out;
-}
-
-}  // namespace
 
 Result<std::vector<Setting>> read_yaml(const std::string& text, const std::string& where) {
   Arguments out;

@@ -1,6 +1,6 @@
 #include "runtime/core/buffer.hpp"
 
-#include "runtime/core/check.hpp"
+#include "runtime/core/shortage.hpp"
 
 #include <sys/mman.h>
 
@@ -22,7 +22,7 @@ void* allocate_aligned(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   if (bytes < kMapFrom_bytes) {
     void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    TROUPE_CHECK(memory != nullptr, "out of memory");
+    if (memory == nullptr) end_for_want({"out of memory", kMoreMemory});
     std::memset(memory, 0, bytes);
     return memory;
   }
@@ -31,8 +31,9 @@ void* allocate_aligned(std::size_t bytes) {
   void* raw = ::mmap(nullptr, size + kHugePage_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) {
-    std::fprintf(stderr, "troupe: the system refused %zu MiB of memory\n", size >> 20);
-    std::exit(3);
+    char what[64];
+    std::snprintf(what, sizeof what, "the system refused %zu MiB of memory", size >> 20);
+    end_for_want({what, kMoreMemory});
   }
   const auto start = reinterpret_cast<std::uintptr_t>(raw);
   const std::uintptr_t aligned = (start + kHugePage_bytes - 1) / kHugePage_bytes * kHugePage_bytes;

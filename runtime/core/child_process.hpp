@@ -20,7 +20,7 @@ namespace troupe::core {
 struct ChildSpec {
   std::vector<std::string> words;  // the command line; the first word is looked up on the PATH
   bool this_program = false;       // run this program; the first word is then only its argv[0]
-  std::optional<std::vector<std::string>> environment;  // all of it, NAME=value; nullopt: ours
+  std::optional<std::vector<std::string>> environment;  // NAME=value, all of them; nullopt: ours
   // A descriptor's number here and in the child. Numbers above 2 should be consecutive from 3: the
   // child inherits what is open in a gap.
   struct Descriptor {

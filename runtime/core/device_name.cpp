@@ -1,6 +1,6 @@
 #include "runtime/core/device_name.hpp"
 
-#include <charconv>
+#include "runtime/core/texts.hpp"
 
 namespace troupe::core {
 
@@ -15,12 +15,8 @@ Result<DeviceName> parse_device(std::string_view name) {
   if (name == kCuda) return DeviceName{true, 0};
   if (name.starts_with("cuda:")) {
     const std::string_view digits = name.substr(kCuda.size() + 1);
-    int ordinal = -1;
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size() && ordinal >= 0 &&
-        digits.size() <= kDigits_max) {
-      return DeviceName{true, ordinal};
-    }
+    const int ordinal = number_of<int>(digits).value_or(-1);
+    if (ordinal >= 0 && digits.size() <= kDigits_max) return DeviceName{true, ordinal};
   }
   return fail(ErrorCode::kConfig, "there is no device '" + std::string(name) + "'",
               "it is cpu, cuda or cuda:N (GPU N, counted from 0)");

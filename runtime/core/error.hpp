@@ -52,10 +52,10 @@ struct Error {
     return advised() ? std::string_view(message).substr(advice_at) : std::string_view();
   }
 
-  // The same error with `where: ` put in front of the message, and of each mistake.
+  // This error with `where: ` put in front of the message, and of each mistake.
   Error within(std::string_view where) const&;
 
-  // The same error that says another fact, in front of the advice, or that gives more advice.
+  // This error with another fact, in front of the advice, or with more advice.
   Error also(std::string_view fact) const&;
   Error advising(std::string_view more) const&;
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <string>
+#include <string_view>
 
 namespace troupe::core {
 
@@ -12,11 +14,13 @@ template <std::size_t kSize>
 class FixedText {
  public:
   FixedText() = default;
-  explicit FixedText(const std::string& text) {
+  explicit FixedText(std::string_view text) {
     text.copy(text_, std::min(text.size(), sizeof text_ - 1));
   }
+  FixedText& operator=(std::string_view text) { return *this = FixedText(text); }
   bool empty() const { return text_[0] == 0; }
-  std::string text() const { return text_; }
+  // Without an end of its own, as it may come from another process, it ends with the field.
+  std::string text() const { return {text_, ::strnlen(text_, sizeof text_ - 1)}; }
   bool operator==(const FixedText& other) const { return text() == other.text(); }
 
  private:

@@ -19,7 +19,7 @@ std::string quoted_lines(std::string_view text);
 // What others said, behind a colon of ours: one line as it is, several as quoted lines.
 std::string foreign(std::string_view text);
 
-// A text whose lines after the first all stand behind a bar, so that none passes for one of ours.
+// Puts a bar in front of all lines but the first, so that foreign lines never look like ours.
 std::string barred(std::string_view text);
 
 // The message with another fact: behind "; ", in front of quoted lines.

@@ -16,7 +16,7 @@ inline std::string little_endian(std::uint64_t value, int count) {
   return out;
 }
 
-// The number that the first `count` bytes are; there must be so many.
+// The number that the first `count` bytes are; there must be that many.
 inline std::uint64_t from_little_endian(std::string_view bytes, int count) {
   std::uint64_t value = 0;
   for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// The memory that a team computes in: the host's or a device's. Owned by whoever owns the device;
+// The memory that a team computes in: the host's or a device's. Owned by the owner of the device;
 // must outlive every buffer in it. One thread at a time, except for `release` and sharing between
 // processes. `upload`, `download` and `copy` take effect after all work submitted earlier;
 // `download` waits for that work, and a large `upload` to a device does so too.

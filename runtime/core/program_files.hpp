@@ -11,7 +11,7 @@ namespace troupe::core {
 // The folder of the program file; symbolic links to it are resolved.
 std::filesystem::path program_folder();
 
-// The folders to search for its files, in this order: its own, then `lib` beside that.
+// The folders to search for its files, in this order: its own, then `lib` next to that.
 std::array<std::filesystem::path, 2> program_folders();
 
 // The path of the file in the first of program_folders() that has it; empty if neither does.

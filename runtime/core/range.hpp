@@ -13,7 +13,7 @@ struct Range {
   // on a processor without those instructions (kernels/CMakeLists.txt).
   [[gnu::always_inline]] constexpr bool empty() const { return begin >= end; }
   [[gnu::always_inline]] constexpr std::int64_t size() const { return end - begin; }
-  // The same range in smaller items, `count` per item: rows as elements, panels as columns.
+  // This range in smaller items, `count` per item: rows as elements, panels as columns.
   [[gnu::always_inline]] constexpr Range times(std::int64_t count) const {
     return {begin * count, end * count};
   }

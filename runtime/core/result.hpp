@@ -93,6 +93,13 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace troupe::core
 
+// Every room says these without the namespace.
+namespace troupe {
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+}  // namespace troupe
+
 // Building blocks of the macros below; `leave` is return or co_return.
 #define TROUPE_LEAVE_OR(leave, expr)               \
   do {                                             \
@@ -118,7 +125,7 @@ class [[nodiscard]] Result<void> {
 // Assigns the value of `expr` to the existing `place`, or returns its error.
 #define TROUPE_TRY_SET(place, expr) TROUPE_LEAVE_OR_SET(return, place, expr)
 
-// The same inside a coroutine.
+// The three macros for a coroutine.
 #define TROUPE_CO_TRY(expr) TROUPE_LEAVE_OR(co_return, expr)
 #define TROUPE_CO_TRY_ASSIGN(var, expr) TROUPE_LEAVE_OR_ASSIGN(co_return, var, expr)
 #define TROUPE_CO_TRY_SET(place, expr) TROUPE_LEAVE_OR_SET(co_return, place, expr)

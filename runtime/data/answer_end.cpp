@@ -28,15 +28,15 @@ std::optional<std::string> answer_end_note(const text::Tokenizer& tokenizer,
   if (!encoded) return std::nullopt;
   const auto is_end = [&](std::int32_t id) { return std::ranges::count(ends, id) > 0; };
   if (std::ranges::any_of(encoded->ids, is_end)) return std::nullopt;
-  const auto mark = std::ranges::find_if(
-      encoded->ids, [&](std::int32_t id) { return tokenizer.is_special(id); });
+  const auto mark =
+      std::ranges::find_if(encoded->ids, [&](std::int32_t id) { return tokenizer.is_special(id); });
   if (mark == encoded->ids.end()) return std::nullopt;
   std::string names;
   for (const std::int32_t id : ends)
     names += (names.empty() ? "" : ", ") + spelling(tokenizer, id);
   return "the chat template ends an answer with " + spelling(tokenizer, *mark) +
          ", which is none of the model's end tokens (" + (names.empty() ? "none" : names) +
-         "), so responses go on behind it; add its id " + std::to_string(*mark) +
+         "), so responses continue after it; add its id " + std::to_string(*mark) +
          " to eos_token_id in the generation_config.json of the model folder";
 }
 

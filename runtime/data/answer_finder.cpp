@@ -8,7 +8,6 @@
 
 namespace troupe::data {
 
-using core::Result;
 using text::ChatMessage;
 
 namespace {
@@ -42,10 +41,10 @@ Result<AnswerSpan> AnswerFinder::changing(std::size_t i) const {
     others[i] = text::with_words(messages_[i], std::string(kWords[k]));
     TROUPE_TRY_SET(texts[k], render_(others, false));
   }
-  const std::size_t before = std::min(common_beginning(texts[0], texts[1]),
-                                      common_beginning(full_, texts[0]));
-  const std::size_t behind = std::min({common_end(texts[0], texts[1]), common_end(full_, texts[0]),
-                                       full_.size() - before});
+  const std::size_t before =
+      std::min(common_beginning(texts[0], texts[1]), common_beginning(full_, texts[0]));
+  const std::size_t behind = std::min(
+      {common_end(texts[0], texts[1]), common_end(full_, texts[0]), full_.size() - before});
   const AnswerSpan span{before, full_.size() - behind};
   const std::string_view own = std::string_view(full_).substr(before, span.end - before);
   const bool there = own.find(trimmed(messages_[i].content)) != own.npos &&

@@ -43,7 +43,7 @@ class AnswerFinder {
   core::Result<AnswerSpan> changing(std::size_t i) const;
   // The header of an answer, from the longest beginning that renders with and without it.
   std::optional<std::string> header() const;
-  // The first mark behind `from` that ends an answer; `to` if there is none before it.
+  // The first mark after `from` that ends an answer; `to` if there is none before it.
   std::size_t behind_end_mark(std::size_t from, std::size_t to, std::size_t otherwise) const;
 
   const text::Tokenizer& tokenizer_;

@@ -74,9 +74,8 @@ std::pair<int, int> ArithmeticProblem::family() const {
 
 std::string ArithmeticProblem::prompt() const {
   std::string out;
-  for (const ArithmeticProblem& example : examples(digits)) {
+  for (const ArithmeticProblem& example : examples(digits))
     out += question(example) + " " + std::to_string(example.answer()) + "\n";
-  }
   return out + question(*this);
 }
 

@@ -33,7 +33,7 @@ struct ArithmeticSplit {
   std::vector<ArithmeticProblem> train;
   std::vector<ArithmeticProblem> held_out;
   std::vector<ArithmeticProblem> valid;  // empty unless asked for
-  std::vector<ArithmeticProblem> sft;    // the same; shares families with `train`, but no problem
+  std::vector<ArithmeticProblem> sft;    // shares families with `train`, but no problem
 };
 
 // Every problem with operands 0..9, or 10..99 with two digits, and an answer of at least 0, except

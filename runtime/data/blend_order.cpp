@@ -62,9 +62,8 @@ core::Result<BlendOrder> BlendOrder::create(std::span<const std::uint64_t> sizes
   const std::vector<std::uint64_t> places = places_of(shares, out.rows_);
   std::uint64_t first = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0 && shares[i] > 0) {
+    if (sizes[i] == 0 && shares[i] > 0)
       return bad_shares("file " + std::to_string(i + 1) + " has a share and no rows");
-    }
     const std::uint64_t own_seed = core::derive_seed(seed, kBlendDomain, i);
     out.files_.push_back(
         {first, places[i], PromptOrder(std::max<std::uint64_t>(sizes[i], 1), own_seed)});
@@ -76,9 +75,8 @@ core::Result<BlendOrder> BlendOrder::create(std::span<const std::uint64_t> sizes
 void BlendOrder::shuffle(std::uint64_t pass) {
   turns_.clear();
   turns_.reserve(rows_);
-  for (std::size_t i = 0; i < files_.size(); ++i) {
+  for (std::size_t i = 0; i < files_.size(); ++i)
     turns_.insert(turns_.end(), files_[i].places, {static_cast<std::uint32_t>(i), 0});
-  }
   core::Rng rng(core::derive_seed(seed_, kBlendDomain + 1, pass));
   core::shuffle(turns_, rng);
   std::vector<std::uint64_t> seen(files_.size(), 0);

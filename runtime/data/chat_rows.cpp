@@ -9,7 +9,6 @@
 namespace troupe::data {
 namespace {
 
-using core::Result;
 using text::ChatMessage;
 
 constexpr std::string_view kCall = "function_call";
@@ -105,9 +104,10 @@ Result<std::vector<ChatMessage>> messages_in(const Json& list, const std::string
       const bool is_message = item.is_object() && (item.contains("role") || item.contains("value"));
       return bad_row("column '" + key + "', turn " + std::to_string(out.size() + 1) +
                          (why.starts_with(".") ? why : " " + why),
-                     is_message ? message.error().advice()
-                                : "a message is {\"role\": ..., \"content\": ...}, or {\"from\": ..., "
-                                  "\"value\": ...} as ShareGPT has it");
+                     is_message
+                         ? message.error().advice()
+                         : "a message is {\"role\": ..., \"content\": ...}, or {\"from\": ..., "
+                           "\"value\": ...} as ShareGPT has it");
     }
     out.push_back(std::move(*message));
   }
@@ -134,10 +134,23 @@ Result<void> refuse_chat_inputs(const Json& row, const std::string& what) {
   const auto inputs = chat_inputs(row);
   if (!inputs || !inputs->any()) return {};  // a column of that name with something else in it
   const std::string key = inputs->tools_json.empty() ? kVariablesColumn : kToolsColumn;
-  return bad_row("column '" + key + "' is for the chat template, and " + what +
-                     " does not go through it",
-                 "give a list of messages (or --data.apply_chat_template true), or call the column "
-                 "something else");
+  return bad_row(
+      "column '" + key + "' is for the chat template, and " + what + " does not go through it",
+      "give a list of messages (or --data.apply_chat_template true), or call the column "
+      "something else");
+}
+
+std::optional<std::string> text_of_column(const Json& value,
+                                          const text::ChatTemplate* chat,
+                                          const text::RenderOptions& options) {
+  if (value.is_string()) return value.get<std::string>();
+  if (chat == nullptr || !value.is_array() || value.empty() || !value[0].is_object())
+    return std::nullopt;
+  const auto messages = messages_in(value, "");
+  if (!messages) return std::nullopt;  // a list of something else
+  auto rendered = chat->render(*messages, options);
+  if (!rendered) return std::nullopt;
+  return std::move(*rendered);
 }
 
 }  // namespace troupe::data

@@ -1,11 +1,12 @@
 // Reads what a row of a dataset holds for the chat template: lists of messages, and the columns
-// `tools` and `chat_template_kwargs`. Internal to this room; pure functions, any thread.
+// `tools` and `chat_template_kwargs`. Pure functions, any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/text/chat_template.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const
 // The row's tools and template variables; none where it has no such columns. `bare_tools`: the
 // descriptions may lack the object around them, as LLaMA-Factory's do, and get it.
 core::Result<text::ChatInputs> chat_inputs(const Json& row, bool bare_tools = false);
+
+// The text of a column whose tokens may be counted: its own, or that of a list of messages as the
+// template renders it; nothing for other values, and for messages without a template (null).
+std::optional<std::string> text_of_column(const Json& value,
+                                          const text::ChatTemplate* chat,
+                                          const text::RenderOptions& options);
 
 // An error if the row has tools or template variables, which plain text has no place for. The
 // error says so of `what`, for example "a text prompt".

@@ -76,9 +76,8 @@ core::Result<bool> CsvReader::field(CsvRecord& record) {
       return bad(record, "a quote inside field " + std::to_string(record.fields.size() + 1) +
                              ", which does not begin with one");
     }
-    if (bytes_ > bytes_max_) {
+    if (bytes_ > bytes_max_)
       return bad(record, "record longer than " + std::to_string(bytes_max_ >> 20) + " MiB");
-    }
     const bool line_end = c == '\r' && in_.rdbuf()->sgetc() == '\n';
     if (line_end) get();
     if (c == kEnd || c == '\n' || c == ',' || line_end) {

@@ -7,16 +7,13 @@
 namespace troupe::data {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 using text::ChatMessage;
 
 core::Failure bad(const std::string& why, std::string_view advice = {}) {
   return fail(ErrorCode::kData, why, advice);
 }
 
-// `last`: only the last turn is learned, so that no turn behind it changes how it is written.
+// `last`: only the last turn is learned, so that no turn after it changes how it is written.
 core::Failure rewrites(std::size_t turn, bool last) {
   const std::string which = "the chat template writes turn " + std::to_string(turn + 1);
   if (last) {
@@ -39,7 +36,7 @@ core::Failure of_row(core::Error error) {
   return fail(std::move(error));
 }
 
-// Of turn `i`, whose prompt the template did not render, nor other words in its place.
+// The error for turn `i`, whose prompt the template rendered neither as such nor reworded.
 core::Failure unfound(std::size_t i, const core::Error& prompt, const core::Error& whole) {
   return bad("turn " + std::to_string(i + 1) + ", the assistant's: the dialogue up to turn " +
              std::to_string(i) +
@@ -100,10 +97,9 @@ Result<AnswerSpan> DialogueCoder::span_of(std::span<const ChatMessage> messages,
     if (!full.starts_with(*until) || !until->starts_with(*prefix)) return rewrites(i, last);
     return AnswerSpan{prefix->size(), until->size()};
   }
-  const AnswerFinder finder(tokenizer_, messages, full,
-                            [&](std::span<const ChatMessage> turns, bool open) {
-                              return render(turns, inputs, open);
-                            });
+  const AnswerFinder finder(
+      tokenizer_, messages, full,
+      [&](std::span<const ChatMessage> turns, bool open) { return render(turns, inputs, open); });
   auto found = finder.find(i);
   if (!found) return unfound(i, (prefix ? until : prefix).error(), found.error());
   return found;
@@ -162,12 +158,10 @@ Result<CodedText> DialogueCoder::code_pieces(const std::string& text,
 Result<CodedText> DialogueCoder::dialogue(std::span<const ChatMessage> messages,
                                           const text::ChatInputs& inputs,
                                           bool every_turn) const {
-  if (messages.empty() || messages.back().role != "assistant") {
+  if (messages.empty() || messages.back().role != "assistant")
     return bad("the last message must be the assistant's, it is what the model learns");
-  }
-  if (messages.front().role == "assistant") {
+  if (messages.front().role == "assistant")
     return bad("the first message is the assistant's", "it needs a prompt before it");
-  }
   TROUPE_TRY_ASSIGN(full, render(messages, inputs, false));
   std::vector<AnswerSpan> spans;
   for (std::size_t i = every_turn ? 0 : messages.size() - 1; i < messages.size(); ++i) {
@@ -179,9 +173,8 @@ Result<CodedText> DialogueCoder::dialogue(std::span<const ChatMessage> messages,
   if (spans.empty()) {
     return bad(std::string(every_turn ? "every" : "the last") +
                    " answer has a weight of 0, so that nothing of the row is learned",
-               every_turn
-                   ? "leave it out"
-                   : "leave it out, or learn the other answers (--data.multiturn true)");
+               every_turn ? "leave it out"
+                          : "leave it out, or learn the other answers (--data.multiturn true)");
   }
   TROUPE_TRY_ASSIGN(out, code(full, spans));
   while (!out.learn.empty() && out.learn.back() == 0) {
@@ -256,8 +249,9 @@ Result<CodedAnswers> DialogueCoder::plain_answers(const std::string& prompt,
   for (const ChatMessage& answer : answers) {
     TROUPE_TRY(check_answer(answer));
     if (!answer.json.empty()) {
-      return bad("the answer is a message with more than its text, which plain text has no place for",
-                 "leave --data.input_template away");
+      return bad(
+          "the answer is a message with more than its text, which plain text has no place for",
+          "leave --data.input_template away");
     }
     wholes.push_back(prompt + answer.content);
   }

@@ -3,8 +3,9 @@
 // before it with the chat template; where the template does not render those, the answer is found
 // in the whole (answer_finder.hpp). Templates of thinking models write a turn differently once
 // others follow; that is an error where the answer's place depends on it. Text that a template
-// writes after the end token of an answer is not learned, and no turn with a weight of 0. Plain text begins with
-// what the tokenizer puts in front of a text, and gets its end token. Stateless; any thread.
+// writes after the end token of an answer is not learned, and no turn with a weight of 0. Plain
+// text begins with what the tokenizer puts in front of a text, and gets its end token. Stateless;
+// any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -15,7 +16,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace troupe::data {
@@ -39,9 +39,7 @@ class DialogueCoder {
   // Null `chat`: the model has no chat template, so only plain text can be encoded. Both must
   // outlive this object. `front`: plain text begins with what the tokenizer puts in front
   // (data.add_special_tokens).
-  DialogueCoder(const text::Tokenizer& tokenizer,
-                const text::ChatTemplate* chat,
-                bool front = true)
+  DialogueCoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat, bool front = true)
       : tokenizer_(tokenizer), chat_(chat), front_(front) {}
 
   // Encodes a whole dialogue, whose last turn must be the assistant's. Marks that turn as learned
@@ -56,7 +54,7 @@ class DialogueCoder {
                                      const text::ChatInputs& inputs,
                                      std::span<const text::ChatMessage> answers) const;
 
-  // The same for plain text, without the template. An answer directly follows the prompt and gets
+  // `answers` for plain text, without template. An answer directly follows the prompt and gets
   // the end token.
   core::Result<CodedAnswers> plain_answers(const std::string& prompt,
                                            std::span<const text::ChatMessage> answers) const;
@@ -64,7 +62,7 @@ class DialogueCoder {
   // Encodes plain text.
   core::Result<Tokens> plain(const std::string& text) const;
 
-  // The same, with the end token behind it.
+  // Encodes plain text with the end token after it.
   core::Result<Tokens> plain_ended(const std::string& text) const;
 
   // What plain text begins with.

@@ -16,7 +16,7 @@ struct Domains {
 
   // The place in `names` of the domain of a row, a JSON object; 0 without a key. A value that is no
   // text counts as its JSON. Error kData, which does not name the row: it has no such column, or
-  // nobody teaches its domain.
+  // no teacher has its domain.
   core::Result<std::uint32_t> teacher_of(const std::string& row) const;
 };
 

@@ -12,8 +12,6 @@
 namespace troupe::data {
 namespace {
 
-using core::Result;
-
 Result<std::string> label_of(const Json& row, const std::string& key) {
   TROUPE_TRY_ASSIGN(found, column(row, key, "data.label_key"));
   if (found->is_string()) return found->get<std::string>();
@@ -40,19 +38,16 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
   if (input->is_string()) {
     out.prompt = input->get<std::string>();
     if (out.prompt.empty()) return bad_row("column '" + key + "' is empty");
-    if (columns.as_chat) {
+    if (columns.apply_chat_template) {
       TROUPE_TRY_SET(out.inputs, chat_inputs(row));
       out.messages.push_back({"user", std::exchange(out.prompt, {})});
       return {};
     }
-    if (!columns.input_template.empty()) {
+    if (!columns.input_template.empty())
       out.prompt = fill_template(columns.input_template, out.prompt);
-    }
     return refuse_chat_inputs(row, "a text prompt");
   }
-  if (!input->is_array()) {
-    return bad_row("column '" + key + "' must be text or a list of messages");
-  }
+  if (!input->is_array()) return bad_row("column '" + key + "' must be text or a list of messages");
   if (!columns.input_template.empty()) {
     return bad_row(
         "column '" + key + "' is a list of messages, which --data.input_template has no place for",
@@ -76,28 +71,33 @@ Result<void> read_prompt(const Json& row, const DatasetColumns& columns, PromptR
 
 }  // namespace
 
+Result<PromptRow> prompt_of_row(const Json& json,
+                                const std::string& where,
+                                const DatasetColumns& columns) {
+  PromptRow row;
+  row.where = where;
+  TROUPE_TRY(read_prompt(json, columns, row));
+  if (!columns.label_key.empty()) TROUPE_TRY_SET(row.label, label_of(json, columns.label_key));
+  row.columns_json = parse::written_text(json);
+  return row;
+}
+
 Result<std::vector<PromptRow>> load_prompts(const std::string& files,
                                             const DatasetColumns& columns) {
   std::vector<PromptRow> rows;
   const auto full = [&] { return columns.max_samples > 0 && rows.size() >= columns.max_samples; };
   const TakeRow take = [&](const Json& json, const std::string& where) -> Result<bool> {
-    PromptRow row;
-    row.where = where;
-    TROUPE_TRY(read_prompt(json, columns, row));
-    if (!columns.label_key.empty()) {
-      TROUPE_TRY_SET(row.label, label_of(json, columns.label_key));
-    }
-    row.columns_json = parse::written_text(json);
+    TROUPE_TRY_ASSIGN(row, prompt_of_row(json, where, columns));
     rows.push_back(std::move(row));
     return !full();
   };
-  for (const std::string& file : split_files(files)) {
+  TROUPE_TRY_ASSIGN(all, files_of_sets(files));
+  for (const std::string& file : all) {
     if (full()) break;
     TROUPE_TRY(read_table(file, "data.prompt_dataset", parse::Numbers::kAsWritten, take));
   }
-  if (rows.empty()) {
+  if (rows.empty())
     return bad_row("dataset " + files + ": holds no rows", "add prompts or choose another");
-  }
   return rows;
 }
 
@@ -105,7 +105,7 @@ std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
                                       const DatasetColumns& columns) {
   std::vector<std::string> notes;
   std::set<RowFormat> said = {RowFormat::kColumns};
-  if (columns.as_chat) said.insert(RowFormat::kMessages);
+  if (columns.apply_chat_template) said.insert(RowFormat::kMessages);
   for (const PromptRow& row : rows) {
     if (!said.insert(row.format).second) continue;
     notes.push_back(format_note(row.where, row.format, !columns.input_template.empty(),
@@ -117,9 +117,8 @@ std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
 std::vector<std::string> prompt_columns(const DatasetColumns& columns) {
   if (!columns.input_template.empty()) return {};
   std::vector<std::string> names = {columns.input_key};
-  for (const char* name :
-       {"messages", "conversations", "instruction", "input", "prompt", "system", "history",
-        kToolsColumn, kVariablesColumn}) {
+  for (const char* name : {"messages", "conversations", "instruction", "input", "prompt", "system",
+                           "history", kToolsColumn, kVariablesColumn}) {
     if (name != columns.input_key) names.emplace_back(name);
   }
   return names;

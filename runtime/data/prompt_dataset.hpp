@@ -1,13 +1,14 @@
-// Loads prompt datasets (.jsonl, .json or .csv files) into memory. Settings say which columns hold
-// the prompt and the label; each row is also kept whole as JSON, for reward functions. Pure
-// functions of files; any thread. Bounds: those of table_reader.hpp.
+// Loads prompt datasets (files of rows, row_source.hpp) into memory. Settings say which columns
+// hold the prompt and the label; each row is also kept whole as JSON, for reward functions. Pure
+// functions of files; any thread. Bounds: those of row_source.hpp.
 #pragma once
 
+#include "runtime/config/key_types.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/data/row_source.hpp"
 #include "runtime/text/chat_template.hpp"
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,22 +36,25 @@ struct PromptRow {
   RowFormat format{};                       // the format in which the prompt was found
 };
 
+using config::Text;
+
 struct DatasetColumns {
-  std::string input_key = "input";
-  std::string label_key{};        // empty: no label
-  bool as_chat = false;           // turn a text prompt into one user message
-  std::string input_template{};   // {} is replaced by the prompt; empty: no template
-  std::uint64_t max_samples = 0;  // use only so many rows, from the first; 0: all
+#define KEYS "runtime/data/data_keys.def"
+#include "runtime/config/fill.def"
+  std::uint64_t max_samples = 0;  // use only that many rows, from the first; 0: all
   bool known_formats = true;      // recognise ShareGPT and Alpaca rows by their columns
-  // Plain text begins with what the tokenizer puts in front of a text (data.add_special_tokens).
-  bool front = true;
 };
 
-// Reads `files`, paths separated by commas. Errors: kNotFound (no such file); kData, naming file
+// Reads `files`, as table_list.hpp has them. Errors: kNotFound (no such file); kData, naming file
 // and line (not JSON, not an object, a missing column, a wrong type, an empty prompt) or the files
 // (no rows at all).
 core::Result<std::vector<PromptRow>> load_prompts(const std::string& files,
                                                   const DatasetColumns& columns);
+
+// Reads one row; `where` is its place. Errors (kData) do not name it.
+core::Result<PromptRow> prompt_of_row(const Json& row,
+                                      const std::string& where,
+                                      const DatasetColumns& columns);
 
 // Notes for users about rows whose prompt was found by their format, not by the settings: one note
 // for each format, at its first row.

@@ -7,7 +7,6 @@
 namespace troupe::data {
 namespace {
 
-using core::Result;
 using text::ChatMessage;
 
 constexpr const char* kConversations = "conversations";
@@ -88,9 +87,8 @@ Result<KnownRow> sharegpt_row(const Json& row, Answers answers) {
     }
     known.answer = std::move(known.prompt.back());
     known.prompt.pop_back();
-    if (text::says_nothing(*known.answer)) {
+    if (text::says_nothing(*known.answer))
       return bad_row("column 'conversations': the last turn, the assistant's, is empty");
-    }
   }
   const bool asked = std::any_of(known.prompt.begin(), known.prompt.end(),
                                  [](const ChatMessage& turn) { return turn.role == "user"; });
@@ -109,9 +107,8 @@ Result<void> put_history(const Json& row, KnownRow& known) {
   };
   if (!history->is_array()) return wrong();
   for (const Json& pair : *history) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
       return wrong();
-    }
     known.prompt.push_back({"user", pair[0].get<std::string>()});
     known.prompt.push_back({"assistant", pair[1].get<std::string>()});
   }
@@ -152,9 +149,8 @@ Result<KnownRow> known_row(const Json& row, RowFormat format, Answers answers) {
 Result<std::string> single_text(const KnownRow& row) {
   const bool plain = row.prompt.size() == 1 && row.prompt.front().json.empty() && !row.inputs.any();
   if (plain) return row.prompt.front().content;
-  return bad_row(
-      "its system text, earlier turns or tools have no place in --data.input_template",
-      "leave the template away, and the chat template takes them");
+  return bad_row("its system text, earlier turns or tools have no place in --data.input_template",
+                 "leave the template away, and the chat template takes them");
 }
 
 std::string format_note(const std::string& where,
@@ -162,14 +158,12 @@ std::string format_note(const std::string& where,
                         bool as_text,
                         const std::string& what_else) {
   std::string note = where;
-  if (format == RowFormat::kStepwise) {
+  if (format == RowFormat::kStepwise)
     return note + ": rows of steps (`prompt` and `completions`); a placeholder follows each step";
-  }
   if (format == RowFormat::kMessages) note += ": rows of messages";
   if (format == RowFormat::kShareGpt) note += ": ShareGPT rows (conversations of from and value)";
-  if (format == RowFormat::kAlpaca) {
+  if (format == RowFormat::kAlpaca)
     note += ": Alpaca rows (`input` follows `instruction` on a new line)";
-  }
   note += as_text ? "; they go into data.input_template"
                   : "; the chat template is applied, as with --data.apply_chat_template true";
   return what_else.empty() ? note : note + "; " + what_else;

@@ -15,7 +15,7 @@ namespace troupe::data {
 
 enum class RowFormat {
   kColumns,   // the columns that the settings name, with text in the prompt's column
-  kMessages,  // the same, with a list of messages in it
+  kMessages,  // those columns, with a list of messages in the prompt's
   kShareGpt,
   kAlpaca,
   kStepwise,  // a prompt, a list of steps and a list of labels, as TRL's process reward trainer has

@@ -1,13 +1,12 @@
-#include "runtime/data/step_rows.hpp"
-
+// Tokenises rows of kSteps.
 #include "runtime/data/chat_rows.hpp"
+#include "runtime/data/supervised_rows.hpp"
 
 #include <algorithm>
 
 namespace troupe::data {
 namespace {
 
-using core::Result;
 using text::ChatMessage;
 
 constexpr const char* kSteps = "completions";
@@ -38,7 +37,7 @@ class StepCoder {
                          " labels, but the text has " + std::to_string(found) + " tokens '" +
                          marks_.placeholder + "'",
                      "give one label for each (--prm.placeholder_token names the token, which must "
-                     "not melt into what stands beside it)");
+                     "not melt into what stands next to it)");
     }
     return out;
   }
@@ -57,7 +56,7 @@ class StepCoder {
                           ? " or a list of messages"
                           : "; leave --data.input_template away for lists of messages"));
     }
-    if (columns_.as_chat) {
+    if (columns_.apply_chat_template) {
       return bad_row("column '" + columns_.input_key +
                          "' is one text, which the chat template has no turns for",
                      "give a list of messages, or the columns `prompt` and `completions`");
@@ -69,14 +68,12 @@ class StepCoder {
 
   Result<Tokens> listed_tokens(const Json& row) const {
     const Json& steps = row[kSteps];
-    if (!steps.is_array() || steps.empty()) {
+    if (!steps.is_array() || steps.empty())
       return bad_row(std::string("column '") + kSteps + "' must be a list of steps");
-    }
     std::string text;
     for (const Json& step : steps) {
-      if (!step.is_string() || step.get_ref<const std::string&>().empty()) {
+      if (!step.is_string() || step.get_ref<const std::string&>().empty())
         return bad_row(std::string("column '") + kSteps + "' must hold texts, none of them empty");
-      }
       const auto& words = step.get_ref<const std::string&>();
       if (words.find(marks_.placeholder) != std::string::npos) {
         return bad_row(std::string("column '") + kSteps + "' has a step with '" +
@@ -87,7 +84,7 @@ class StepCoder {
     TROUPE_TRY_ASSIGN(prompt, column(row, "prompt", "data.input_key"));
     if (!prompt->is_string()) return bad_row("column 'prompt' must be text");
     const auto& words = prompt->get_ref<const std::string&>();
-    if (columns_.as_chat) {
+    if (columns_.apply_chat_template) {
       const std::vector<ChatMessage> turns = {{"user", words}, {"assistant", text}};
       return dialogue(turns, row);
     }
@@ -102,14 +99,11 @@ class StepCoder {
   }
 
   Result<void> take_labels(const Json& labels, const std::string& key, CodedRow& out) const {
-    if (!labels.is_array() || labels.empty()) {
+    if (!labels.is_array() || labels.empty())
       return bad_row("column '" + key + "' must be a list with a label for each step");
-    }
     const bool hard = labels[0].is_string();
     for (const Json& label : labels) {
-      if (label.is_string() != hard) {
-        return bad_row("column '" + key + "' mixes texts and numbers");
-      }
+      if (label.is_string() != hard) return bad_row("column '" + key + "' mixes texts and numbers");
       TROUPE_TRY(hard ? add_hard(label, key, out) : add_soft(label, key, out));
     }
     return {};

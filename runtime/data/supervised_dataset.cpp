@@ -10,19 +10,25 @@
 
 namespace troupe::data {
 
-using core::Result;
-
 class SupervisedLoader {
  public:
   SupervisedLoader(const SupervisedColumns& columns,
                    const SupervisedLimits& limits,
                    const text::Tokenizer& tokenizer,
                    const text::ChatTemplate* chat)
-      : columns_(columns), limits_(limits), coder_(tokenizer, chat, columns.front) {}
+      : columns_(columns), limits_(limits), coder_(tokenizer, chat, columns.add_special_tokens) {}
+
+  // Reads the files of one set of a blend.
+  Result<void> read_set(const std::string& set, std::string_view key) {
+    TROUPE_TRY_ASSIGN(files, files_of_set(set));
+    out_.set_rows_.push_back(0);
+    for (const std::string& file : files)
+      TROUPE_TRY(read(file, key));
+    return {};
+  }
 
   Result<void> read(const std::string& file, std::string_view key) {
     out_.files_.push_back(file);
-    out_.file_rows_.push_back(0);
     if (full()) return {};
     // Templates print whole integers; all other numbers are read as numbers.
     constexpr auto kNumbers = parse::Numbers::kWholeIntegers;
@@ -54,19 +60,19 @@ class SupervisedLoader {
   std::int64_t longest() const { return std::min(limits_.tokens_max, limits_.context); }
 
   bool full() const {
-    const std::uint64_t rows = limits_.each_file ? out_.file_rows_.back() : out_.rows_.size();
+    const std::uint64_t rows = limits_.each_set ? out_.set_rows_.back() : out_.rows_.size();
     return limits_.max_samples > 0 && rows >= limits_.max_samples;
   }
 
   // Adds a note on how rows are read, at the first row of each format.
   void note(const CodedRow& coded, const std::string& where) {
     const bool known = coded.format != RowFormat::kColumns && coded.format != RowFormat::kStepwise;
-    const bool chat = columns_.as_chat || (known && columns_.input_template.empty());
+    const bool chat = columns_.apply_chat_template || (known && columns_.input_template.empty());
     out_.has_chats_ = out_.has_chats_ || (chat && columns_.kind != RowKind::kText);
-    const bool said_by_flag = coded.format == RowFormat::kMessages && columns_.as_chat;
+    const bool said_by_flag = coded.format == RowFormat::kMessages && columns_.apply_chat_template;
     if (coded.format != RowFormat::kColumns && !said_by_flag &&
         formats_.insert(coded.format).second) {
-      const bool last = columns_.kind == RowKind::kAnswer && !columns_.every_turn;
+      const bool last = columns_.kind == RowKind::kAnswer && !columns_.multiturn;
       out_.notes_.push_back(format_note(
           where, coded.format, !columns_.input_template.empty(),
           last ? "the last answer is learned (all of them: --data.multiturn true)" : ""));
@@ -97,24 +103,24 @@ class SupervisedLoader {
                        ": the tokenizer does not belong to this model");
       }
     }
-    SupervisedDataset::Place& place = out_.append(coded.prompt, coded.answer, coded.rejected);
+    SupervisedDataset::Place& place = out_.append(coded);
     place.file = static_cast<std::uint32_t>(out_.files_.size() - 1);
     // `where` is "train.jsonl:12" or "data.json item 12".
     place.line = std::strtoull(where.c_str() + where.find_last_of(": ") + 1, nullptr, 10);
     place.margin = coded.margin;
     place.desirable = coded.desirable;
-    place.soft = !coded.shares.empty();
-    place.labels = place.soft ? out_.shares_.size() : out_.labels_.size();
-    place.label_count = static_cast<std::uint32_t>(coded.labels.size() + coded.shares.size());
-    out_.labels_.insert(out_.labels_.end(), coded.labels.begin(), coded.labels.end());
-    out_.shares_.insert(out_.shares_.end(), coded.shares.begin(), coded.shares.end());
     place.teacher = coded.teacher;
-    out_.learn_.insert(out_.learn_.end(), coded.learn.begin(), coded.learn.end());
-    ++out_.file_rows_.back();
+    if (!coded.shares.empty()) {
+      place.soft = true;
+      place.labels = out_.shares_.size();
+      place.label_count = static_cast<std::uint32_t>(coded.shares.size());
+      out_.shares_.insert(out_.shares_.end(), coded.shares.begin(), coded.shares.end());
+    }
+    ++out_.set_rows_.back();
     return {};
   }
 
-  // Of the row that was added last.
+  // Notes the category of the row that was added last.
   Result<void> add_category(const Json& row, const std::string& where) {
     const auto found = columns_.category_key.empty() ? row.end() : row.find(columns_.category_key);
     if (found == row.end() || found->is_null()) return {};
@@ -152,38 +158,34 @@ Result<SupervisedDataset> SupervisedDataset::load(const std::string& files,
                                                   const text::Tokenizer& tokenizer,
                                                   const text::ChatTemplate* chat) {
   SupervisedLoader loader(columns, limits, tokenizer, chat);
-  for (const std::string& file : split_files(files)) {
-    TROUPE_TRY(loader.read(file, key));
-  }
+  for (const std::string& set : split_files(files))
+    TROUPE_TRY(loader.read_set(set, key));
   return loader.finish(files);
 }
 
-SupervisedDataset::Place& SupervisedDataset::append(const Tokens& prompt,
-                                                    const Tokens& answer,
-                                                    const Tokens& rejected) {
+SupervisedDataset::Place& SupervisedDataset::append(const TokenRow& row) {
   Place& place = rows_.emplace_back();
   place.begin = tokens_.size();
-  place.prompt = static_cast<std::uint32_t>(prompt.size());
-  place.answer = static_cast<std::uint32_t>(answer.size());
-  place.rejected = static_cast<std::uint32_t>(rejected.size());
-  for (const Tokens* part : {&prompt, &answer, &rejected})
+  place.prompt = static_cast<std::uint32_t>(row.prompt.size());
+  place.answer = static_cast<std::uint32_t>(row.answer.size());
+  place.rejected = static_cast<std::uint32_t>(row.rejected.size());
+  for (const Tokens* part : {&row.prompt, &row.answer, &row.rejected})
     tokens_.insert(tokens_.end(), part->begin(), part->end());
+  learn_.insert(learn_.end(), row.learn.begin(), row.learn.end());
+  place.labels = labels_.size();
+  place.label_count = static_cast<std::uint32_t>(row.labels.size());
+  labels_.insert(labels_.end(), row.labels.begin(), row.labels.end());
   return place;
 }
 
 SupervisedDataset SupervisedDataset::of_tokens(std::span<const TokenRow> rows) {
   SupervisedDataset out;
   out.files_.emplace_back("tokens");
-  out.file_rows_.push_back(rows.size());
+  out.set_rows_.push_back(rows.size());
   for (const TokenRow& row : rows) {
-    Place& place = out.append(row.prompt, row.answer, row.rejected);
+    Place& place = out.append(row);
     place.line = out.rows_.size();
-    if (!row.learn.empty()) {
-      out.learn_.insert(out.learn_.end(), row.learn.begin(), row.learn.end());
-      place.labels = out.labels_.size();
-      place.label_count = static_cast<std::uint32_t>(row.labels.size());
-      out.labels_.insert(out.labels_.end(), row.labels.begin(), row.labels.end());
-    } else if (row.prompt.empty() && row.rejected.empty()) {
+    if (row.learn.empty() && row.prompt.empty() && row.rejected.empty()) {
       out.learn_.resize(out.tokens_.size(), 1);
       out.learn_[place.begin] = 0;
     }
@@ -199,9 +201,8 @@ SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
   row.prompt = all.subspan(place.begin, place.prompt);
   row.answer = all.subspan(place.begin + place.prompt, place.answer);
   row.rejected = all.subspan(place.begin + place.prompt + place.answer, place.rejected);
-  if (!learn_.empty()) {
+  if (!learn_.empty())
     row.learn = std::span<const std::uint8_t>(learn_).subspan(place.begin, place.answer);
-  }
   if (place.soft) {
     row.shares = std::span<const float>(shares_).subspan(place.labels, place.label_count);
   } else {
@@ -244,7 +245,7 @@ std::vector<std::uint64_t> SupervisedDataset::prompt_runs(std::uint64_t longest)
 }
 
 std::string SupervisedRow::where() const {
-  return std::string(file) + (file.ends_with(".json") ? " item " : ":") + std::to_string(line);
+  return place_of_row(file, line);
 }
 
 }  // namespace troupe::data

@@ -2,9 +2,10 @@
 // of a better and a worse answer (rm, dpo, ...), rated answers (kto), or texts with a label for
 // each of their steps (prm). All tokens lie in one array: a row takes 56 bytes, and 4 bytes per
 // token, or 5 with learn flags, and 4 per label. Built once, then read-only. Bounds: those of
-// table_reader.hpp, and SupervisedLimits.
+// row_source.hpp, and SupervisedLimits.
 #pragma once
 
+#include "runtime/config/key_types.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/data/dialogue_coder.hpp"
 #include "runtime/data/domains.hpp"
@@ -19,7 +20,7 @@ namespace troupe::data {
 
 enum class RowKind { kAnswer, kText, kPair, kRated, kSteps };
 
-// What kSteps reads of a text: the token behind each step, and the tokens that label a step, the
+// What kSteps reads of a text: the token after each step, and the tokens that label a step, the
 // best first (empty: any token labels).
 struct StepMarks {
   std::string placeholder;
@@ -29,34 +30,26 @@ struct StepMarks {
   std::string separator;                 // between two steps of a row that lists them
 };
 
+using config::Text;
+
 struct SupervisedColumns {
   RowKind kind = RowKind::kAnswer;
-  // The columns of prompt (text, dialogue) and answer, or another of default_columns.hpp. An empty
-  // output_key: the input column holds the whole dialogue.
-  std::string input_key = "input";
-  std::string output_key = "output";
-  std::string prompt_key;  // for pairs; empty: `prompt`, or both answers hold the whole dialogue
-  std::string chosen_key = "chosen";
-  std::string rejected_key = "rejected";
-  std::string margin_key;  // for pairs; empty: no margin
-  // For rated answers: true for a good one. For kSteps: a list, a label for each placeholder.
-  std::string label_key = "label";
-  bool as_chat = false;        // render text prompts with the chat template
-  bool front = true;           // plain text begins with what the tokenizer puts in front
-  bool every_turn = false;     // learn all assistant turns of a dialogue, not only the last
-  std::string input_template;  // {} is replaced by the prompt; empty: no template
+  // A missing column may be another of default_columns.hpp.
+#define KEYS "runtime/data/data_keys.def"
+#define BOTH
+#include "runtime/config/fill.def"
   StepMarks steps;             // of kSteps
   Domains domains{};           // which teacher a row has
   std::string category_key{};  // of the column with a row's category; empty: rows have none
 };
 
 struct SupervisedLimits {
-  std::uint64_t max_samples = 0;   // use only so many rows, from the first; 0: all
+  std::uint64_t max_samples = 0;   // use only that many rows, from the first; 0: all
   std::int64_t tokens_max = 2048;  // prompt and longest answer of a row
   std::int64_t context = 2048;     // the model's context, in tokens
   std::int64_t vocab = 0;          // the model's vocabulary; token ids are below it
   bool drop_too_long = false;      // drop rows that are too long; else they are an error
-  bool each_file = false;          // max_samples applies to each file separately
+  bool each_set = false;           // max_samples applies to each set separately
 };
 
 // One row, as views into the dataset. A sequence is a row of kind kAnswer, kText or kSteps.
@@ -70,10 +63,10 @@ struct SupervisedRow {
   double margin = 0;
   bool desirable = true;
   std::string_view file;        // that the row is from
-  std::uint64_t line = 0;       // in it; for .json its item
+  std::uint64_t line = 0;       // line in the file; in .json, the item
   std::uint32_t teacher = 0;    // of the row's domain, in the order of SupervisedColumns::domains
   std::string_view category{};  // of a held-out row; empty: none
-  // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
+  // For kSteps, one per learned token (a placeholder): the token to choose there or, with soft
   // labels, the probability of the first reward token. One of the two is empty.
   std::span<const std::int32_t> labels;
   std::span<const float> shares;
@@ -97,13 +90,12 @@ class SupervisedDataset {
   // Makes a dataset of rows of the same kind, for benchmarks and tests.
   static SupervisedDataset of_tokens(std::span<const TokenRow> rows);
 
-  // Reads `files`, paths separated by commas; `key` is the setting that holds them. Recognises rows
-  // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText and kSteps. Null `chat`:
-  // the model has no template. Errors name file and line. kData: a missing column, an empty answer,
-  // equal answers, labels that do not fit the placeholders, a row that is too long, a token outside
-  // the vocabulary, more than kCategories_max
-  // categories, no rows. kConfig: no chat template or no end token where a row needs one.
-  // kNotFound: no such file.
+  // Reads `files`, as table_list.hpp has them; `key` is the setting that holds them. Recognises
+  // rows of messages, ShareGPT and Alpaca (row_format.hpp), except for kText and kSteps. Null
+  // `chat`: the model has no template. Errors name file and line. kData: a missing column, an empty
+  // answer, equal answers, labels that do not fit the placeholders, a row that is too long, a token
+  // outside the vocabulary, more than kCategories_max categories, no rows. kConfig: no chat
+  // template or no end token where a row needs one. kNotFound: no such file.
   static core::Result<SupervisedDataset> load(const std::string& files,
                                               std::string_view key,
                                               const SupervisedColumns& columns,
@@ -122,8 +114,8 @@ class SupervisedDataset {
   // Notes for users about rows that were read by their format, not by the settings: one per format.
   const std::vector<std::string>& notes() const { return notes_; }
   bool has_chats() const { return has_chats_; }  // the template rendered at least one row
-  // The number of rows that each file gave.
-  const std::vector<std::uint64_t>& file_rows() const { return file_rows_; }
+  // The number of rows that each set gave (table_list.hpp).
+  const std::vector<std::uint64_t>& set_rows() const { return set_rows_; }
   std::uint64_t tokens() const { return tokens_.size(); }
 
  private:
@@ -133,7 +125,7 @@ class SupervisedDataset {
     std::uint32_t prompt = 0, answer = 0, rejected = 0;
     std::uint32_t file = 0;
     std::uint64_t line = 0;
-    std::uint64_t labels = 0;  // the first of the row's, in labels_ or, where `soft`, in shares_
+    std::uint64_t labels = 0;  // the row's first, in labels_ or, if `soft`, shares_
     std::uint32_t label_count = 0;
     double margin = 0;
     bool desirable = true;
@@ -142,7 +134,7 @@ class SupervisedDataset {
     std::uint32_t category = 0;  // place in categories_
   };
   // Appends the tokens to tokens_ and a row to rows_; the caller fills in the rest of the row.
-  Place& append(const Tokens& prompt, const Tokens& answer, const Tokens& rejected);
+  Place& append(const TokenRow& row);
 
   std::vector<std::int32_t> tokens_;
   std::vector<std::uint8_t> learn_;  // one flag per token; empty if rows are not sequences
@@ -151,7 +143,7 @@ class SupervisedDataset {
   std::vector<Place> rows_;
   std::vector<std::string> files_;
   std::vector<std::string> categories_ = {""};  // the first: none
-  std::vector<std::uint64_t> file_rows_;
+  std::vector<std::uint64_t> set_rows_;
   std::uint64_t dropped_ = 0;
   bool has_chats_ = false;
   std::vector<std::string> notes_;

@@ -1,19 +1,17 @@
 #include "runtime/data/supervised_rows.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/data/chat_rows.hpp"
 #include "runtime/data/default_columns.hpp"
-#include "runtime/data/step_rows.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/messages.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace troupe::data {
 namespace {
 
-using core::Result;
 using text::ChatMessage;
 
 Result<bool> desirable_of(const Json& value, const std::string& key) {
@@ -30,13 +28,8 @@ Result<bool> desirable_of(const Json& value, const std::string& key) {
 
 Result<double> margin_of(const Json& value, const std::string& key) {
   double margin = parse::number_in(value).value_or(std::nan(""));
-  if (value.is_string()) {
-    const auto& word = value.get_ref<const std::string&>();
-    const char* end = word.data() + word.size();
-    double parsed = 0;
-    const auto read = std::from_chars(word.data(), end, parsed);
-    if (read.ec == std::errc() && read.ptr == end) margin = parsed;
-  }
+  if (value.is_string())
+    margin = core::number_of<double>(value.get_ref<const std::string&>()).value_or(margin);
   if (std::isfinite(margin)) return margin;
   return bad_row("column '" + key + "' must be a number");
 }
@@ -81,9 +74,8 @@ class RowCoder {
       return out;
     }
     // An answer column that the settings name takes precedence over the row's own answer.
-    if (columns_.output_key != "output" && row.contains(columns_.output_key)) {
+    if (columns_.output_key != "output" && row.contains(columns_.output_key))
       TROUPE_TRY_SET(read.answer, answer_in(row[columns_.output_key], columns_.output_key));
-    }
     if (!read.answer) {
       return bad_row(format == RowFormat::kAlpaca
                          ? "an Alpaca row without text in column 'output', which is the answer"
@@ -101,7 +93,7 @@ class RowCoder {
     CodedText coded;
     if (columns_.input_template.empty()) {
       read.prompt.push_back(*read.answer);
-      TROUPE_TRY_SET(coded, coder_.dialogue(read.prompt, read.inputs, columns_.every_turn));
+      TROUPE_TRY_SET(coded, coder_.dialogue(read.prompt, read.inputs, columns_.multiturn));
     } else {
       TROUPE_TRY_ASSIGN(split, known_answers(read, {*read.answer}));
       coded = joined(split.prompt, split.answers[0]);
@@ -136,11 +128,11 @@ class RowCoder {
       }
       TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
       TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
-      TROUPE_TRY_SET(coded, coder_.dialogue(messages, inputs, columns_.every_turn));
+      TROUPE_TRY_SET(coded, coder_.dialogue(messages, inputs, columns_.multiturn));
     } else {
       TROUPE_TRY_ASSIGN(output, column(row, output_key, "data.output_key"));
       TROUPE_TRY_ASSIGN(answer, answer_in(*output, output_key));
-      if (input->is_array() && columns_.every_turn) {
+      if (input->is_array() && columns_.multiturn) {
         TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
         messages.push_back(std::move(answer));
         TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
@@ -161,7 +153,7 @@ class RowCoder {
   // TRL's rows of language modelling, which `sft` takes as `pretrain` does.
   bool is_text_alone(const Json& row) const {
     const std::string key = text_column(row, columns_.input_key);
-    return key != columns_.input_key && row[key].is_string() && !columns_.as_chat;
+    return key != columns_.input_key && row[key].is_string() && !columns_.apply_chat_template;
   }
 
   // What was found by its name, and not by a setting, is said at the first such row.
@@ -174,9 +166,8 @@ class RowCoder {
   Result<CodedRow> text_row(const Json& row) const {
     const std::string key = text_column(row, columns_.input_key);
     TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
-    if (!input->is_string() || input->get_ref<const std::string&>().empty()) {
+    if (!input->is_string() || input->get_ref<const std::string&>().empty())
       return bad_row("column '" + key + "' must be text, and not empty");
-    }
     const auto& words = input->get_ref<const std::string&>();
     CodedRow out;
     if (columns_.kind == RowKind::kAnswer)
@@ -286,7 +277,7 @@ class RowCoder {
 
   // Encodes two whole texts. Their common leading tokens are the prompt.
   Result<CodedAnswers> text_pair(const Json& row, const Json& chosen, const Json& rejected) const {
-    if (columns_.as_chat) {
+    if (columns_.apply_chat_template) {
       return bad_row("texts without a prompt cannot go through the chat template",
                      "set --data.prompt_key, or give lists of messages");
     }
@@ -296,9 +287,8 @@ class RowCoder {
     const auto [in_better, in_worse] =
         std::mismatch(better.begin(), better.end(), worse.begin(), worse.end());
     const auto shared = static_cast<std::size_t>(in_better - better.begin());
-    if (shared <= coder_.front().size()) {
+    if (shared <= coder_.front().size())
       return bad_row(both_answers() + " have no beginning in common", "set --data.prompt_key");
-    }
     return CodedAnswers{Tokens(better.begin(), in_better),
                         {Tokens(in_better, better.end()), Tokens(in_worse, worse.end())}};
   }
@@ -318,9 +308,8 @@ class RowCoder {
       TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
       return coder_.answers(messages, inputs, answers);
     }
-    if (!prompt.is_string()) {
+    if (!prompt.is_string())
       return bad_row("column '" + prompt_key + "' must be text or a list of messages");
-    }
     const auto& words = prompt.get_ref<const std::string&>();
     if (words.empty()) return bad_row("column '" + prompt_key + "' is empty");
     if (as_chat) {
@@ -334,7 +323,9 @@ class RowCoder {
 
   // Whether to encode a text prompt as a user's turn: if the settings say so, or if its answer is a
   // list of messages.
-  bool as_chat(const Json& answer) const { return columns_.as_chat || answer.is_array(); }
+  bool as_chat(const Json& answer) const {
+    return columns_.apply_chat_template || answer.is_array();
+  }
 
   // The answer in a column that holds text, or a list with one message of the assistant.
   Result<ChatMessage> answer_in(const Json& value, const std::string& key) const {
@@ -343,9 +334,8 @@ class RowCoder {
       if (!words.empty()) return ChatMessage{"assistant", words};
       return bad_row("column '" + key + "' is empty");
     }
-    if (!value.is_array()) {
+    if (!value.is_array())
       return bad_row("column '" + key + "' must be text or a list of messages");
-    }
     TROUPE_TRY_ASSIGN(messages, chat_messages(value, key));
     if (messages.size() == 1 && messages[0].role == "assistant" &&
         !text::says_nothing(messages[0])) {

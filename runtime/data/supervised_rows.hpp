@@ -1,5 +1,5 @@
 // Tokenises one row of a supervised dataset: finds its columns, reads text or messages from them,
-// and encodes prompt and answers. Internal to this room; pure functions.
+// and encodes prompt and answers. Pure functions.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -8,12 +8,8 @@
 
 namespace troupe::data {
 
-struct CodedRow {
-  Tokens prompt;                    // empty for sequences (kAnswer, kText and kSteps)
-  Tokens answer;                    // the whole sequence, the better answer or the rated answer
-  Tokens rejected;                  // pairs only
-  std::vector<std::uint8_t> learn;  // sequences only: [answer], 1 where the token is learned
-  Tokens labels;                    // kSteps: as SupervisedRow has them
+// A coded row; the fields are those of SupervisedRow.
+struct CodedRow : TokenRow {
   std::vector<float> shares;
   double margin = 0;
   bool desirable = true;
@@ -29,5 +25,16 @@ core::Result<std::uint32_t> teacher_of_row(const Domains& domains, const Json& r
 core::Result<CodedRow> coded_row(const Json& row,
                                  const SupervisedColumns& columns,
                                  const DialogueCoder& coder);
+
+// A row of kSteps: a text with a placeholder after each of its steps, and a list of their labels.
+// The text is the column input_key (text, or the messages of a whole dialogue). A row that has
+// `completions` in its place lists its steps: its text is `prompt` and the steps, each with a
+// placeholder behind it, with the separator between two. Labels: texts, each one token; or numbers
+// from 0 to 1 and booleans, the probability of the first of two reward tokens. Errors (kData) name
+// the column: labels of another kind or number than the text's placeholders, a step that holds the
+// placeholder itself.
+core::Result<CodedRow> step_row(const Json& row,
+                                const SupervisedColumns& columns,
+                                const DialogueCoder& coder);
 
 }  // namespace troupe::data

@@ -46,9 +46,8 @@ std::string api_error_json(const ApiError& error, ErrorForm form) {
     return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
   };
   const std::string type = error_type(error.status, form);
-  if (form == ErrorForm::kAnthropic) {
+  if (form == ErrorForm::kAnthropic)
     return json_text({{"type", "error"}, {"error", {{"type", type}, {"message", error.message}}}});
-  }
   return json_text({{"error",
                      {{"message", error.message},
                       {"type", type},

@@ -1,5 +1,5 @@
 // Reads one choice of an answer while its tokens arrive: the text, the calls of tools in it, and
-// why it ended. What the answers of all APIs share. Owned by one answer, on its request's strand.
+// why it ended. Shared by the answers of all APIs. Owned by one answer, on its request's strand.
 #pragma once
 
 #include "runtime/core/ids.hpp"

@@ -1,7 +1,6 @@
 // Reads the bodies of POST /v1/completions, /v1/chat/completions, /tokenize and /detokenize.
 #include "runtime/dialects/generate_request.hpp"
 
-#include "runtime/dialects/guide_fields.hpp"
 #include "runtime/dialects/json_fields.hpp"
 #include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/request_fields.hpp"
@@ -11,11 +10,8 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 namespace troupe::dialects {
-
-using json = nlohmann::ordered_json;
 
 namespace {
 
@@ -119,9 +115,8 @@ Read read_completion(const std::string& body, const ServeBounds& bounds) {
     out.max_tokens = fields.integer("max_tokens", 16, 0, INT32_MAX);
     out.echo = fields.boolean("echo", false);
     out.add_special_tokens = fields.boolean("add_special_tokens", true);
-    if (*out.max_tokens == 0 && !out.echo) {
+    if (*out.max_tokens == 0 && !out.echo)
       fields.complain("max_tokens", "is 0, which goes with \"echo\": true");
-    }
     const json* logprobs = fields.find("logprobs");
     if (logprobs != nullptr && *logprobs != json(false)) {
       out.logprobs = true;
@@ -134,9 +129,8 @@ Read read_completion(const std::string& body, const ServeBounds& bounds) {
       fields.complain("stream",
                       "with echo and logprobs is not supported; ask for the whole answer");
     }
-    if (out.echo && out.n > 1 && out.logprobs) {
+    if (out.echo && out.n > 1 && out.logprobs)
       fields.complain("n", "above 1 with echo and logprobs is not supported; ask for each alone");
-    }
   });
 }
 
@@ -151,9 +145,8 @@ Read read_chat(const std::string& body, const ServeBounds& bounds) {
     }
     read_tools(fields, out);
     read_template(fields, out);
-    if (fields.find("max_tokens") != nullptr) {
+    if (fields.find("max_tokens") != nullptr)
       out.max_tokens = fields.integer("max_tokens", 1, 1, INT32_MAX);
-    }
     if (fields.find("max_completion_tokens") != nullptr) {  // the newer name wins, as in vLLM
       out.max_tokens = fields.integer("max_completion_tokens", 1, 1, INT32_MAX);
     }
@@ -176,9 +169,8 @@ Read read_token_generate(const std::string& body, const ServeBounds& bounds) {
     } else {
       out.prompts.emplace_back(read_tokens(fields, "token_ids", *tokens));
     }
-    if (const json* params = fields.find("sampling_params")) {
+    if (const json* params = fields.find("sampling_params"))
       read_sampling_params(fields, *params, bounds, out);
-    }
     read_cache(fields, out);
     read_stream(fields, out);
     fields.unsupported({"features", "content_parts", "kv_transfer_params"});

@@ -26,14 +26,14 @@ using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
 // /inference/v1/generate, which takes and returns token ids alone, or /v1/messages.
 enum class Dialect { kCompletion, kChat, kTokens, kMessages };
 
-// A dialogue, and what the chat template is told beside its messages.
+// A dialogue, and what the chat template is told besides its messages.
 struct Dialogue {
   std::string messages_json;            // as written, checked
   std::string template_variables_json;  // chat_template_kwargs
   std::string tools_json;               // the tools, as the template gets them
   std::set<std::string> tool_names;
   bool tools = false;     // the response may call them
-  bool one_call = false;  // of several calls the first alone counts (parallel_tool_calls: false)
+  bool one_call = false;  // only the first call counts (parallel_tool_calls: false)
   // The response must be calls of tools, of any or of `called_tool`; goes with `tools`. What writes
   // them is tools/forced_call.hpp.
   bool must_call = false;
@@ -41,7 +41,7 @@ struct Dialogue {
   std::optional<guide::Grammar> grammar;  // what the response must match; not with must_call
   std::string grammar_field;              // that asked for it
   bool add_generation_prompt = true;
-  bool add_special_tokens = true;  // in front, by the tokenizer; of a prompt that is text, too
+  bool add_special_tokens = true;  // let the tokenizer add its front tokens, to text prompts too
 };
 
 struct GenerateRequest : Dialogue {
@@ -55,11 +55,11 @@ struct GenerateRequest : Dialogue {
   std::optional<std::uint64_t> seed;
   bool echo = false;
   bool logprobs = false;            // sampling.top_logprobs says with how many alternatives
-  bool processed_logprobs = false;  // as processed_logprobs() has them
+  bool processed_logprobs = false;  // log-probs as drawn (processed_logprobs())
   bool stream = false, include_usage = false;
   bool skip_special_tokens = true;
   bool include_stop = false;      // keep the matched stop string in the text
-  bool return_token_ids = false;  // those of prompt and response, beside the text
+  bool return_token_ids = false;  // those of prompt and response, besides the text
   bool tokens_as_ids = false;     // log-probs call a token "token_id:5"
   std::string cache_salt;         // the prefix cache serves requests of the same salt alone
   std::int32_t priority = 0;      // requests with a smaller one go first
@@ -73,9 +73,9 @@ struct GenerateRequest : Dialogue {
 
 // The server's bounds on a request.
 struct ServeBounds {
-  std::int32_t n_max = 256;
-  std::int32_t prompts_max = limits::kServePrompts_max;
-  std::int32_t logprobs_max = limits::kServeLogprobs;
+  std::int64_t n_max = 256;
+  std::int64_t prompts_max = limits::kServePrompts_max;
+  std::int64_t logprobs_max = limits::kServeLogprobs;
   bool tokens_as_ids = false;         // default of return_tokens_as_token_ids
   bool processed_logprobs = false;    // of every request
   bool routed_experts = false;        // default of return_routed_experts

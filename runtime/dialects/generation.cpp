@@ -1,11 +1,11 @@
 #include "runtime/dialects/generation.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/dialects/logprob_json.hpp"
 #include "runtime/store/sha256.hpp"
 
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <random>
 
@@ -19,18 +19,16 @@ std::uint64_t random_word() {
 }
 
 AnswerName new_name(const GenerateRequest& request) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(random_word()),
-                static_cast<unsigned long long>(random_word()));
+  const std::string text = core::printed("%016lx%016lx", random_word(), random_word());
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
   if (!request.request_id.empty()) return {request.request_id, now};
   switch (request.dialect) {
     case Dialect::kChat:
-      return {"chatcmpl-" + std::string(text), now};
+      return {"chatcmpl-" + text, now};
     case Dialect::kCompletion:
-      return {"cmpl-" + std::string(text), now};
+      return {"cmpl-" + text, now};
     case Dialect::kMessages:
-      return {"msg_" + std::string(text), now};
+      return {"msg_" + text, now};
     case Dialect::kTokens:
       break;
   }
@@ -149,9 +147,7 @@ void Generation::take(engine::GroupNews news) {
   const auto found = groups_.find(news.group.value);
   if (found == groups_.end() || error_) return;
   const std::size_t prompt = found->second.prompt;
-  if (news.first_token) {
-    parts_.events.first_token(seconds(parts_.timers.now() - began_));
-  }
+  if (news.first_token) parts_.events.first_token(seconds(parts_.timers.now() - began_));
   if (request_.processed_logprobs) {
     for (engine::Sample& part : news.grown)
       process_logprobs(part, request_.sampling);
@@ -205,11 +201,10 @@ async::task<net::HttpResponse> Generation::respond(std::shared_ptr<Generation> s
   net::HttpResponse response;
   while (!self->over() && !(self->request_.stream && !self->events_.empty())) {
     const bool there = co_await advance(self.get());
-    if (!there) co_return response;  // the client has disconnected; nobody reads this
+    if (!there) co_return response;  // the client has disconnected; nothing reads this
   }
-  if (self->error_ && self->events_.empty()) {
+  if (self->error_ && self->events_.empty())
     co_return api_error_response(*self->error_, form_of(self->request_.dialect));
-  }
   if (!self->request_.stream) {
     response.body = self->answer_->body();
     if (self->record_) self->record_->delivered();

@@ -1,6 +1,6 @@
-#include "runtime/dialects/guide_fields.hpp"
-
+// Reads the fields that ask for text of a grammar.
 #include "runtime/dialects/json_text.hpp"
+#include "runtime/dialects/request_fields.hpp"
 #include "runtime/guide/limits.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,6 @@ namespace troupe::dialects {
 
 using guide::Grammar;
 using guide::GrammarKind;
-using json = nlohmann::ordered_json;
 
 namespace {
 

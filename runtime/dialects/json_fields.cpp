@@ -1,6 +1,7 @@
 #include "runtime/dialects/json_fields.hpp"
 
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/dialects/json_text.hpp"
 #include "runtime/engine/request_check.hpp"
 #include "runtime/parse/bounded_json.hpp"
@@ -9,23 +10,14 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 namespace troupe::dialects {
-
-using json = nlohmann::ordered_json;
 
 namespace {
 
 // In one object, whose names are looked for one by one; above what any list's own bound allows.
 constexpr std::size_t kNames_max = 2048;
-
-std::string number_text(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
 
 // Counts values while the JSON is parsed, and stops the parser when a bound is exceeded, so that a
 // body costs no more than its bytes and a bounded number of values. There are bounds for the lists
@@ -151,8 +143,7 @@ float JsonFields::number(std::string_view name, double fallback, double min, dou
   }
   const double given = *read;
   if (std::isfinite(given) && given >= min && given <= max) return static_cast<float>(given);
-  complain(name, "is " + number_text(given) + "; it must be between " + number_text(min) + " and " +
-                     number_text(max));
+  complain(name, core::printed("is %g; it must be between %g and %g", given, min, max));
   return otherwise;
 }
 
@@ -192,7 +183,7 @@ void JsonFields::end() {
     const std::string shown = name.substr(0, 64);
     const std::vector<std::string_view> known(read_.begin(), read_.end());
     const std::string near(core::nearest_word(shown, known));
-    complain(shown, "is no field that this server knows" +
+    complain(shown, "is not a field that this server knows" +
                         (near.empty() ? "" : "; did you mean '" + where_ + near + "'?"));
     return;
   }

@@ -15,6 +15,8 @@
 
 namespace troupe::dialects {
 
+using json = nlohmann::ordered_json;
+
 // Parses a body that must be a JSON object, at most kJsonDepth_max deep and within `bounds`.
 std::variant<nlohmann::ordered_json, ApiError> read_object(const std::string& body,
                                                            const ServeBounds& bounds);

@@ -1,9 +1,10 @@
 #include "runtime/dialects/logprob_json.hpp"
 
+#include "runtime/core/texts.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace troupe::dialects {
@@ -37,11 +38,8 @@ bool is_utf8(const std::string& bytes) {
 // OpenAI's name of a token that is a part of a character: bytes:\xf0\x9f.
 std::string name_of_bytes(const std::string& bytes) {
   std::string name = "bytes:";
-  char one[8];
-  for (const char c : bytes) {
-    std::snprintf(one, sizeof one, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    name += one;
-  }
+  for (const char c : bytes)
+    name += core::printed("\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
   return name;
 }
 
@@ -122,7 +120,7 @@ void process_logprobs(engine::Sample& sample, const engine::SamplingParams& samp
   const auto each = static_cast<std::size_t>(sampling.top_logprobs);
   for (std::size_t i = 0; i < sample.raw_logprobs.size(); ++i) {
     const float raw = sample.raw_logprobs[i];
-    const float kept = sample.log_kept_mass.empty() ? 0.0f : sample.log_kept_mass[i];
+    const float kept = sample.facts.log_kept_mass.empty() ? 0.0f : sample.facts.log_kept_mass[i];
     const float processed = sample.logprobs[i] - kept;
     for (engine::TokenLogprob& top : std::span(sample.top_logprobs).subspan(i * each, each))
       top.logprob = processed + (top.logprob - raw) / temperature;

@@ -32,16 +32,16 @@ class LogprobJson {
  public:
   // `tokenizer` outlives this object. A token is called by its text, one that is a part of a
   // character by its bytes, as OpenAI does ("bytes:\\xf0\\x9f"); "token_id:5" without a tokenizer,
-  // `as_ids`, for an id that the tokenizer does not know, and beside another token of that text.
+  // `as_ids`, for an id that the tokenizer does not know, and next to another token of that text.
   LogprobJson(const std::optional<text::Tokenizer>& tokenizer, bool as_ids)
       : tokenizer_(tokenizer), as_ids_(as_ids || !tokenizer) {}
 
-  // Of a completion: {"text_offset": [], "tokens": [], "token_logprobs": [], "top_logprobs": []}.
+  // For a completion: {"text_offset": [], "tokens": [], "token_logprobs": [], "top_logprobs": []}.
   // `offset` is the position of the first token in the text, in characters; it becomes the position
   // after the last token. "top_logprobs" is null for a token without alternatives.
   nlohmann::ordered_json completion(std::span<const ScoredToken> tokens, std::size_t& offset) const;
 
-  // Of a chat:
+  // For a chat:
   // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}. "bytes"
   // are those that the token adds to the text; null where no tokenizer knows them.
   nlohmann::ordered_json chat(std::span<const ScoredToken> tokens) const;

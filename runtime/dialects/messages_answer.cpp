@@ -5,7 +5,6 @@
 #include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -34,7 +33,7 @@ struct MessagesAnswer::Blocks {
   std::string end(bool calls);  // `calls`: there was a call
 
   Json content = Json::array();  // of all blocks so far
-  bool in_text = false;          // the last block is a text that goes on
+  bool in_text = false;          // the last block is an unfinished text
   std::string held{};            // white space with which a text begins, before its block
 
  private:

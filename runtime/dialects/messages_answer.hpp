@@ -10,7 +10,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>
-#include <vector>
 
 namespace troupe::dialects {
 

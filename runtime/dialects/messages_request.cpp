@@ -1,7 +1,7 @@
-#include "runtime/dialects/messages_request.hpp"
-
+// Reads the bodies of Anthropic's Messages.
 #include "runtime/dialects/json_fields.hpp"
 #include "runtime/dialects/json_text.hpp"
+#include "runtime/dialects/readers.hpp"
 #include "runtime/dialects/request_fields.hpp"
 #include "runtime/dialects/sampling_fields.hpp"
 #include "runtime/dialects/tools/tool_fields.hpp"
@@ -10,8 +10,6 @@
 #include <utility>
 
 namespace troupe::dialects {
-
-using json = nlohmann::ordered_json;
 
 namespace {
 
@@ -82,9 +80,8 @@ class DialogueReader {
 };
 
 void DialogueReader::messages(const json& messages) {
-  if (!messages.is_array() || messages.empty()) {
+  if (!messages.is_array() || messages.empty())
     return fields_.complain("messages", "must be a list of at least one message");
-  }
   for (std::size_t i = 0; i < messages.size() && !fields_.error(); ++i)
     message(at("messages", i), messages[i]);
   if (!fields_.error() && messages.back()["role"] == "assistant") {
@@ -94,27 +91,22 @@ void DialogueReader::messages(const json& messages) {
 }
 
 void DialogueReader::message(const std::string& where, const json& message) {
-  if (!message.is_object() || !has_text(message, "role")) {
+  if (!message.is_object() || !has_text(message, "role"))
     return fields_.complain(where, "must be an object with a role");
-  }
   const std::string& role = message["role"].get_ref<const std::string&>();
-  if (role != "user" && role != "assistant" && role != "system") {
+  if (role != "user" && role != "assistant" && role != "system")
     return fields_.complain(where + ".role", "is none of user, assistant and system");
-  }
   const std::string inside = where + ".content";
   const auto content = message.find("content");
-  if (content == message.end() || content->is_null()) {
-    return fields_.complain(inside, "is missing");
-  }
+  if (content == message.end() || content->is_null()) return fields_.complain(inside, "is missing");
   if (role == "system") return system(inside, *content);
   if (content->is_string()) {
     std::string text = read_texts(fields_, inside, *content);
     out_.push_back({{"role", role}, {"content", std::move(text)}});
     return;
   }
-  if (!content->is_array() || content->empty()) {
+  if (!content->is_array() || content->empty())
     return fields_.complain(inside, "must be a text or a list of at least one block");
-  }
   if (role == "user") return of_user(inside, *content);
   of_assistant(inside, *content);
 }
@@ -220,9 +212,8 @@ json read_tool_of(JsonFields& fields, const std::string& where, const json& tool
   const json* const schema = inner.find("input_schema");
   if (schema == nullptr || !schema->is_object())
     inner.complain("input_schema", "must be an object");
-  if (inner.boolean("defer_loading", false)) {
+  if (inner.boolean("defer_loading", false))
     inner.complain("defer_loading", "is not supported by this server");
-  }
   inner.ignore(
       {"cache_control", "strict", "eager_input_streaming", "input_examples", "allowed_callers"});
   inner.end();

@@ -6,8 +6,6 @@
 #include "runtime/core/base64.hpp"
 #include "runtime/core/check.hpp"
 
-#include <algorithm>
-
 namespace troupe::dialects {
 
 std::string npy_text(std::span<const std::uint16_t> values,

@@ -65,9 +65,8 @@ Json OpenAiAnswer::head(bool part) const {
   for (const State& state : states_)
     version = std::max(version, state.reader.version());
   const std::string fingerprint = "v" + std::to_string(version);
-  if (request_.dialect == Dialect::kTokens) {
+  if (request_.dialect == Dialect::kTokens)
     return {{"request_id", name_.id}, {"system_fingerprint", fingerprint}};
-  }
   const char* const object = request_.dialect == Dialect::kCompletion ? "text_completion"
                              : part                                   ? "chat.completion.chunk"
                                                                       : "chat.completion";

@@ -4,8 +4,6 @@
 
 namespace troupe::dialects {
 
-using json = nlohmann::ordered_json;
-
 namespace {
 
 // The JSON text of chat_template_kwargs; empty without it.
@@ -27,12 +25,10 @@ std::string read_variables(JsonFields& fields) {
 void read_template(JsonFields& fields, Dialogue& out) {
   out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
   out.add_special_tokens = fields.boolean("add_special_tokens", false);
-  if (fields.boolean("continue_final_message", false)) {
+  if (fields.boolean("continue_final_message", false))
     fields.complain("continue_final_message", "is not supported by this server");
-  }
-  if (fields.find("chat_template") != nullptr) {
+  if (fields.find("chat_template") != nullptr)
     fields.complain("chat_template", "is the server's and not a request's");
-  }
   out.template_variables_json = read_variables(fields);
 }
 
@@ -47,9 +43,8 @@ void read_dialogue_logprobs(JsonFields& fields, const ServeBounds& bounds, Gener
   out.sampling.top_logprobs =
       static_cast<std::int32_t>(fields.integer("top_logprobs", 0, 0, bounds.logprobs_max));
   out.sampling.raw_logprobs = out.logprobs;
-  if (out.sampling.top_logprobs > 0 && !out.logprobs) {
+  if (out.sampling.top_logprobs > 0 && !out.logprobs)
     fields.complain("top_logprobs", "goes with \"logprobs\": true");
-  }
 }
 
 }  // namespace troupe::dialects

@@ -38,4 +38,9 @@ void read_ids(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& ou
 // logprobs (true or false) and top_logprobs, as chats have them.
 void read_dialogue_logprobs(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out);
 
+// The fields by which a request asks for text of a grammar: OpenAI's response_format, and vLLM's
+// structured_outputs and guided_json, guided_regex, guided_grammar, guided_choice. At most one of
+// them may ask for one. Fills `grammar`.
+void read_guide(JsonFields& fields, GenerateRequest& out);
+
 }  // namespace troupe::dialects

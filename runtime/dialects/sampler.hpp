@@ -25,9 +25,9 @@ class Sampler {
                       Listener listener) = 0;
   // Ends the group. Does nothing for unknown ids.
   virtual void abort(core::GroupId group) = 0;
-  // What is submitted from now on may be refused: nobody wants it.
+  // From now on what is submitted may be refused: nothing uses it.
   virtual void close() {}
-  // Of the weights that sample now.
+  // The version of the weights that sample now.
   virtual core::Version version() const = 0;
 };
 

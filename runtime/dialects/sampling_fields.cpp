@@ -1,6 +1,6 @@
 #include "runtime/dialects/sampling_fields.hpp"
 
-#include "runtime/dialects/guide_fields.hpp"
+#include "runtime/dialects/request_fields.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -9,14 +9,12 @@
 
 namespace troupe::dialects {
 
-using json = nlohmann::ordered_json;
-
 std::vector<std::int32_t> read_tokens(JsonFields& fields, std::string_view name, const json& list) {
   std::vector<std::int32_t> tokens;
   tokens.reserve(list.size());
   for (const json& one : list) {
     if (!one.is_number_integer() || one.get<double>() < 0 || one.get<double>() > INT32_MAX) {
-      fields.complain(name, "holds something that is no token id");
+      fields.complain(name, "holds something that is not a token id");
       return {};
     }
     tokens.push_back(one.get<std::int32_t>());
@@ -48,21 +46,18 @@ void read_stops(JsonFields& fields, std::string_view name, engine::SamplingParam
 void read_bias(JsonFields& fields, engine::SamplingParams& out) {
   const json* bias = fields.find("logit_bias");
   if (bias == nullptr) return;
-  if (!bias->is_object()) {
+  if (!bias->is_object())
     return fields.complain("logit_bias", "must be an object of token ids and numbers");
-  }
   std::map<std::int32_t, float> sorted;
   for (const auto& [key, value] : bias->items()) {
     const bool digits =
         !key.empty() && key.size() < 10 &&
         std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!digits || !value.is_number()) {
+    if (!digits || !value.is_number())
       return fields.complain("logit_bias", "must be an object of token ids and numbers");
-    }
     const double amount = value.get<double>();
-    if (!(amount >= -100 && amount <= 100)) {
+    if (!(amount >= -100 && amount <= 100))
       return fields.complain("logit_bias", "of token " + key + " must be between -100 and 100");
-    }
     sorted[std::stoi(key)] = static_cast<float>(amount);
   }
   for (const auto& [token, amount] : sorted)
@@ -71,9 +66,8 @@ void read_bias(JsonFields& fields, engine::SamplingParams& out) {
 
 void read_params(JsonFields& fields, std::string_view stop_name, engine::SamplingParams& out) {
   out.temperature = fields.number("temperature", 1, 0, 1000);
-  if (out.temperature > 0 && out.temperature < 1e-3f) {
+  if (out.temperature > 0 && out.temperature < 1e-3f)
     fields.complain("temperature", "must be 0 (greedy) or at least 0.001");
-  }
   out.top_p = fields.number("top_p", 1, 1e-6, 1);
   out.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(
       0, fields.integer("top_k", 0, -1, INT32_MAX)));  // vLLM's -1 turns it off, too
@@ -94,12 +88,10 @@ void read_sampling(JsonFields& fields,
                    GenerateRequest& out,
                    std::string_view stop_name) {
   out.n = static_cast<std::int32_t>(fields.integer("n", 1, 1, bounds.n_max));
-  if (fields.integer("best_of", out.n, 1, INT32_MAX) != out.n) {
+  if (fields.integer("best_of", out.n, 1, INT32_MAX) != out.n)
     fields.complain("best_of", "is not supported other than equal to n");
-  }
-  if (fields.find("seed") != nullptr) {
+  if (fields.find("seed") != nullptr)
     out.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, INT64_MIN, INT64_MAX));
-  }
   out.skip_special_tokens = fields.boolean("skip_special_tokens", true);
   out.include_stop = fields.boolean("include_stop_str_in_output", false);
   read_params(fields, stop_name, out.sampling);
@@ -107,9 +99,8 @@ void read_sampling(JsonFields& fields,
 
 void read_cache(JsonFields& fields, GenerateRequest& out) {
   out.cache_salt = fields.text("cache_salt");
-  if (fields.find("cache_salt") != nullptr && out.cache_salt.empty()) {
+  if (fields.find("cache_salt") != nullptr && out.cache_salt.empty())
     fields.complain("cache_salt", "must be a text that is not empty");
-  }
   out.priority = static_cast<std::int32_t>(fields.integer("priority", 0, INT32_MIN, INT32_MAX));
 }
 

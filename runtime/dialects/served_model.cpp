@@ -61,9 +61,7 @@ std::variant<std::int32_t, ApiError> room_for(const ServedModel& model,
   const auto size = static_cast<std::int64_t>(prompt);
   if (!request.max_tokens) {
     const std::int64_t left = std::min(model.context, model.positions_max) - size;
-    if (left < 1) {
-      return too_long(model, "the prompt alone has " + std::to_string(size));
-    }
+    if (left < 1) return too_long(model, "the prompt alone has " + std::to_string(size));
     return static_cast<std::int32_t>(left);
   }
   const std::int64_t wanted = std::max<std::int64_t>(*request.max_tokens, 1);
@@ -164,9 +162,8 @@ std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
   if (!model.tokenizer) return no_text("prompt");
   // A text that can never fit into the context is refused without tokenizing it.
   const auto most = static_cast<std::size_t>(model.context) * model.token_bytes_max;
-  if (text.size() > most) {
+  if (text.size() > most)
     return too_long(model, "a prompt of " + std::to_string(text.size()) + " bytes has more");
-  }
   auto ids = model.tokenizer->ids(text, add_special);
   if (!ids) return api_error_of(ids.error());
   return std::move(*ids);
@@ -175,9 +172,8 @@ std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
 std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,
                                             const GenerateRequest& request,
                                             std::vector<EncodedPrompt> prompts) {
-  if (request.sampling.routed_experts && model.moe_layers == 0) {
+  if (request.sampling.routed_experts && model.moe_layers == 0)
     return bad("return_routed_experts", "this model has no experts");
-  }
   Encoded out;
   out.prompts = std::move(prompts);
   for (const EncodedPrompt& prompt : out.prompts) {

@@ -240,4 +240,21 @@ void BlockTables::enter_blocks(const Group& group, SampleState& sample, std::int
   }
 }
 
+std::string BlockTables::check_invariants(std::vector<std::int32_t> held) const {
+  std::sort(held.begin(), held.end());
+  std::int32_t free = pool_.total();
+  for (auto block = held.begin(); block != held.end(); --free) {
+    const auto next = std::upper_bound(block, held.end(), *block);
+    if (pool_.references(*block) != next - block) {
+      return "block " + std::to_string(*block) + " has " +
+             std::to_string(pool_.references(*block)) + " references and is in the tables of " +
+             std::to_string(next - block) + " samples";
+    }
+    block = next;
+  }
+  if (free == pool_.free_count()) return "";
+  return std::to_string(pool_.free_count()) + " blocks are said to be free, " +
+         std::to_string(free) + " are";
+}
+
 }  // namespace troupe::engine

@@ -29,6 +29,7 @@
 #include "runtime/engine/prefix_index.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace troupe::engine {
@@ -65,6 +66,9 @@ class BlockTables {
   // when the weights change.
   void forget_cached() { index_.clear(); }
   void new_weights();
+
+  // What is broken, or "", if `held` has each block once for each sample that holds it.
+  std::string check_invariants(std::vector<std::int32_t> held) const;
 
   const BlockPool& pool() const { return pool_; }
   const PrefixIndex& index() const { return index_; }

@@ -8,163 +8,51 @@ namespace troupe::engine {
 
 DeviceSampler::DeviceSampler(std::int64_t vocab, std::int64_t batch_rows, core::TeamRunner& team)
     : team_(team),
-      memory_(team.memory()),
-      vocab_(vocab),
       blocks_((vocab + kernels::kVocabBlock - 1) / kernels::kVocabBlock),
       batch_rows_(batch_rows),
       region_([this](core::Team) { region(); }),
-      changes_of_(vocab) {}
-
-void DeviceSampler::begin(std::int64_t head_rows) {
-  entries_.clear();
-  changes_.clear();
-  batches_.clear();
-  last_changed_ = -1;
-  penalties_.assign(static_cast<std::size_t>(head_rows), {});
-}
-
-void DeviceSampler::add(std::size_t index,
-                        const DrawJob& job,
-                        double u,
-                        const DrawHistory& history) {
-  const SamplingParams& params = job.group->request.sampling;
-  Entry& entry = entries_.emplace_back();
-  entry.index = index;
-  entry.row = job.logit_row;
-  entry.top = params.top_logprobs;
-  if (job.target >= 0) {
-    entry.kind = Kind::kScored;
-    entry.target = job.target;
-    return;
-  }
-  entry.entropy = params.entropies;
-  entry.raw = params.raw_logprobs || params.top_logprobs > 0;
-  entry.u = params.temperature > 0.0f ? u : -1.0;
-  if (params.temperature > 0.0f && KeptSet::truncates(params, vocab_)) {
-    entry.kind = Kind::kKept;
-    entry.truncation = {.top_k = params.top_k < vocab_ ? params.top_k : 0,
-                        .top_p = params.top_p,
-                        .min_p = params.min_p};
-  }
-  change(job.logit_row, params, history);
-}
-
-// Samples that draw from one row have the same changes: they have no response yet.
-void DeviceSampler::change(std::int32_t row,
-                           const SamplingParams& params,
-                           const DrawHistory& history) {
-  if (row == last_changed_) return;
-  last_changed_ = row;
-  penalties_[static_cast<std::size_t>(row)] = penalties_of(params);
-  for (kernels::LogitChange change : changes_of_.list(params, history)) {
-    change.row = row;
-    changes_.push_back(change);
-  }
-}
+      slots_(vocab, batch_rows) {}
 
 void DeviceSampler::place() {
-  if (entries_.empty()) return;
-  sort_into_batches();
-  list_targets();
+  const DrawLists& jobs = slots_.lists();
+  if (jobs.slots.empty()) return;
+  slots_.order();
+  core::Memory& memory = team_.memory();
   std::tie(lists_.row, lists_.uniform, lists_.truncation, lists_.target_begin, lists_.target,
            lists_.penalties, lists_.change, lists_.top_row, lists_.top_begin) =
-      placed_.place(memory_, rows_, uniforms_, truncations_, target_begin_, targets_, penalties_,
-                    changes_, top_rows_, top_begin_);
-  const std::int64_t slots = std::ssize(entries_);
-  entropy_at_ = 3 * slots;
-  top_at_ = entropy_at_ + std::ssize(penalties_);
-  words_end_ = top_at_ + 2 * std::int64_t{top_begin_.back()};
-  words_.reserve_discard(words_end_, memory_);
-  before_.reserve_discard(std::ssize(changes_), memory_);
+      placed_.place(memory, jobs.rows, jobs.uniforms, jobs.truncations, jobs.target_begin,
+                    jobs.targets, jobs.penalties, jobs.changes, jobs.top_rows, jobs.top_begin);
+  entropy_at_ = 3 * std::ssize(jobs.slots);
+  top_at_ = entropy_at_ + std::ssize(jobs.penalties);
+  words_end_ = top_at_ + 2 * std::int64_t{jobs.top_begin.back()};
+  words_.reserve_discard(words_end_, memory);
+  before_.reserve_discard(std::ssize(jobs.changes), memory);
   const std::int64_t sums = batch_rows_ * blocks_;
-  own_max_.reserve_discard(sums, memory_);
-  own_sum_.reserve_discard(sums, memory_);
-  lse_.reserve_discard(batch_rows_, memory_);
+  own_max_.reserve_discard(sums, memory);
+  own_sum_.reserve_discard(sums, memory);
+  lse_.reserve_discard(batch_rows_, memory);
   if (ones_.size() == 0) {
-    ones_ = core::Buffer<float>(batch_rows_, memory_);
+    ones_ = core::Buffer<float>(batch_rows_, memory);
     ones_.upload(std::vector<float>(static_cast<std::size_t>(batch_rows_), 1.0f));
   }
-  const bool scores = std::any_of(entries_.begin(), entries_.end(),
-                                  [](const Entry& e) { return e.kind == Kind::kScored; });
-  if (scores) words_.upload(tokens_);
-}
-
-// Orders the entries by batch and kind, and makes the lists that go by slot.
-void DeviceSampler::sort_into_batches() {
-  const auto batch_of = [this](std::int32_t row) { return row / batch_rows_; };
-  std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
-    return std::tuple(batch_of(a.row), a.kind, a.index) <
-           std::tuple(batch_of(b.row), b.kind, b.index);
+  const bool scores = std::any_of(jobs.slots.begin(), jobs.slots.end(), [](const DrawSlot& slot) {
+    return slot.kind == DrawKind::kScored;
   });
-  rows_.clear();
-  uniforms_.clear();
-  truncations_.clear();
-  tokens_.clear();
-  top_rows_.clear();
-  top_begin_.assign(1, 0);
-  std::size_t change = 0;
-  for (std::size_t slot = 0; slot < entries_.size();) {
-    const std::int64_t number = batch_of(entries_[slot].row);
-    batches_.resize(static_cast<std::size_t>(number) + 1);
-    Batch& batch = batches_.back();
-    batch.plain = batch.kept = batch.scored = slot;
-    batch.top_begin = top_rows_.size();
-    batch.rows = {batch_rows_, 0};
-    for (; slot < entries_.size() && batch_of(entries_[slot].row) == number; ++slot) {
-      Entry& entry = entries_[slot];
-      const std::int64_t row = entry.row % batch_rows_;
-      if (entry.kind == Kind::kPlain) batch.kept = slot + 1;
-      if (entry.kind != Kind::kScored) batch.scored = slot + 1;
-      batch.rows = {std::min(batch.rows.begin, row), std::max(batch.rows.end, row + 1)};
-      batch.entropy = batch.entropy || entry.entropy;
-      batch.raw = batch.raw || entry.raw || entry.top > 0;
-      rows_.push_back(static_cast<std::int32_t>(row));
-      uniforms_.push_back(entry.u);
-      truncations_.push_back(entry.truncation);
-      tokens_.push_back(entry.target);
-      entry.top_begin = top_begin_.back();
-      if (entry.top == 0) continue;
-      top_rows_.push_back(static_cast<std::int32_t>(row));
-      top_begin_.push_back(entry.top_begin + entry.top);
-    }
-    batch.end = slot;
-    batch.top_end = top_rows_.size();
-    batch.change_begin = change;
-    while (change < changes_.size() && batch_of(changes_[change].row) == number) {
-      changes_[change].row = static_cast<std::int32_t>(changes_[change].row % batch_rows_);
-      ++change;
-    }
-    batch.change_end = change;
-  }
-}
-
-// Lists the slots of each head row, whose tokens' log-probs are wanted.
-void DeviceSampler::list_targets() {
-  target_begin_.assign(penalties_.size() + 1, 0);
-  for (const Entry& entry : entries_)
-    ++target_begin_[static_cast<std::size_t>(entry.row) + 1];
-  for (std::size_t row = 1; row < target_begin_.size(); ++row)
-    target_begin_[row] += target_begin_[row - 1];
-  targets_.resize(entries_.size());
-  for (std::size_t slot = entries_.size(); slot-- > 0;) {  // fills each row from its end
-    std::int32_t& end = target_begin_[static_cast<std::size_t>(entries_[slot].row) + 1];
-    targets_[static_cast<std::size_t>(--end)] = static_cast<std::int32_t>(slot);
-  }
-  // Each row's end now stands at its begin.
-  std::rotate(target_begin_.begin(), target_begin_.begin() + 1, target_begin_.end());
-  target_begin_.back() = static_cast<std::int32_t>(targets_.size());
+  if (scores) words_.upload(jobs.tokens);
 }
 
 void DeviceSampler::batch(const kernels::VocabRows& rows, std::int64_t row_begin) {
   const auto number = static_cast<std::size_t>(row_begin / batch_rows_);
-  if (number >= batches_.size() || batches_[number].end == batches_[number].plain) return;
+  const std::vector<DrawBatch>& batches = slots_.lists().batches;
+  if (number >= batches.size() || batches[number].end == batches[number].plain) return;
   head_ = rows;
   row_begin_ = row_begin;
   team_.run(region_);
 }
 
 void DeviceSampler::region() {
-  const Batch& batch = batches_[static_cast<std::size_t>(row_begin_ / batch_rows_)];
+  const auto number = static_cast<std::size_t>(row_begin_ / batch_rows_);
+  const DrawBatch& batch = slots_.lists().batches[number];
   draw(head_, batch);
   report(head_, batch);
 }
@@ -176,7 +64,7 @@ kernels::VocabRows DeviceSampler::with_own_sums(kernels::VocabRows rows) {
 }
 
 // Draws from changed logits, and puts the old ones back.
-void DeviceSampler::draw(const kernels::VocabRows& rows, const Batch& batch) {
+void DeviceSampler::draw(const kernels::VocabRows& rows, const DrawBatch& batch) {
   const kernels::Ops& ops = kernels::ops();
   const kernels::ChangeLogits changes{.logits = const_cast<float*>(rows.logits),
                                       .ld = rows.ld,
@@ -209,9 +97,9 @@ void DeviceSampler::draw(const kernels::VocabRows& rows, const Batch& batch) {
 }
 
 // Log-probs of the tokens, entropies and most likely tokens, from the model's own logits.
-void DeviceSampler::report(const kernels::VocabRows& rows, const Batch& batch) {
+void DeviceSampler::report(const kernels::VocabRows& rows, const DrawBatch& batch) {
   const kernels::Ops& ops = kernels::ops();
-  const std::int64_t slots = std::ssize(entries_);
+  const std::int64_t slots = std::ssize(slots_.lists().slots);
   kernels::VocabFinish finish{.rows = rows,
                               .lse = lse_.data(),
                               .entropy = batch.entropy ? floats(entropy_at_ + row_begin_) : nullptr,
@@ -233,26 +121,27 @@ void DeviceSampler::report(const kernels::VocabRows& rows, const Batch& batch) {
                                    .row = lists_.top_row + batch.top_begin,
                                    .begin = lists_.top_begin + batch.top_begin,
                                    .token = words_.data() + top_at_,
-                                   .logprob = floats(top_at_ + top_begin_.back())};
+                                   .logprob = floats(top_at_ + slots_.lists().top_begin.back())};
   ops.most_likely(likely, static_cast<std::int64_t>(batch.top_end - batch.top_begin));
 }
 
 void DeviceSampler::read(std::span<Draw> draws,
                          std::span<TokenLogprob> top,
                          std::span<const std::size_t> top_begin) {
-  if (entries_.empty()) return;
+  const DrawLists& jobs = slots_.lists();
+  if (jobs.slots.empty()) return;
   read_.resize(static_cast<std::size_t>(words_end_));
   words_.download(read_);
   const auto number = [this](std::size_t word) { return std::bit_cast<float>(read_[word]); };
-  const std::size_t slots = entries_.size();
+  const std::size_t slots = jobs.slots.size();
   const auto first = static_cast<std::size_t>(top_at_);
-  const auto tops = static_cast<std::size_t>(top_begin_.back());
+  const auto tops = static_cast<std::size_t>(jobs.top_begin.back());
   for (std::size_t slot = 0; slot < slots; ++slot) {
-    const Entry& entry = entries_[slot];
+    const DrawSlot& entry = jobs.slots[slot];
     Draw& draw = draws[entry.index];
     draw = {.token = read_[slot], .logprob = number(slots + slot)};
     if (entry.raw) draw.raw_logprob = number(2 * slots + slot);
-    if (entry.kind == Kind::kScored) draw.raw_logprob = draw.logprob;
+    if (entry.kind == DrawKind::kScored) draw.raw_logprob = draw.logprob;
     if (entry.entropy) draw.entropy = number(static_cast<std::size_t>(entropy_at_ + entry.row));
     const std::span<TokenLogprob> to =
         top.subspan(top_begin[entry.index], static_cast<std::size_t>(entry.top));

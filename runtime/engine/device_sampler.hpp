@@ -6,7 +6,7 @@
 // Owned by a StepRunner, used on the engine's thread. For each step: `begin`, `add` for each such
 // job in the order of its StepPlan, `place`, then `batch` after each batch of the DeviceStep, then
 // `read`. What is submitted depends on the jobs, so it is not part of a recording; its lists lie
-// beside those of the DeviceStep and move no address that a recording uses. Bounds: the lists of a
+// next to those of the DeviceStep and move no address that a recording uses. Bounds: the lists of a
 // step's jobs, with an entry for each logit that changes; a number for each head row and vocabulary
 // block of a batch.
 #pragma once
@@ -15,9 +15,8 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/placed_lists.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/engine/logit_changes.hpp"
+#include "runtime/engine/draw_slots.hpp"
 #include "runtime/engine/sampler.hpp"
-#include "runtime/engine/step_plan.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -31,10 +30,10 @@ class DeviceSampler {
   // `batch_rows`: the most head rows of a batch.
   DeviceSampler(std::int64_t vocab, std::int64_t batch_rows, core::TeamRunner& team);
 
-  // `head_rows`: of the whole step.
-  void begin(std::int64_t head_rows);
-  // Job number `index` of the step; `u` as for Sampler::draw.
-  void add(std::size_t index, const DrawJob& job, double u, const DrawHistory& history);
+  void begin(std::int64_t head_rows) { slots_.begin(head_rows); }
+  void add(std::size_t index, const DrawJob& job, double u, const DrawHistory& history) {
+    slots_.add(index, job, u, history);
+  }
   // Copies the lists to the device.
   void place();
   // Submits the draws of head rows from `row_begin`, a multiple of `batch_rows`; their logits and
@@ -47,26 +46,6 @@ class DeviceSampler {
             std::span<const std::size_t> top_begin);
 
  private:
-  enum class Kind : std::uint8_t { kPlain, kKept, kScored };
-  struct Entry {
-    std::size_t index = 0;  // of the job
-    std::int32_t row = 0;   // head row of the step
-    Kind kind = Kind::kPlain;
-    bool entropy = false, raw = false;
-    std::int32_t top = 0;  // most likely tokens wanted
-    std::int32_t top_begin = 0;
-    std::int32_t target = 0;  // kScored
-    double u = 0;             // below 0: greedy
-    kernels::Truncation truncation;
-  };
-  // The part of one batch in the lists. Slots are entries, by kind.
-  struct Batch {
-    std::size_t plain = 0, kept = 0, scored = 0, end = 0;  // slots: where each kind begins
-    std::size_t change_begin = 0, change_end = 0;
-    std::size_t top_begin = 0, top_end = 0;
-    core::Range rows;  // from the first with an entry to the last, counted from the batch's first
-    bool entropy = false, raw = false;
-  };
   struct Lists {  // on the device
     const std::int32_t *row, *target, *target_begin, *top_row, *top_begin;
     const double* uniform;
@@ -75,33 +54,16 @@ class DeviceSampler {
     const kernels::Penalties* penalties;
   };
 
-  void change(std::int32_t row, const SamplingParams& params, const DrawHistory& history);
-  void sort_into_batches();
-  void list_targets();
   void region();
-  void draw(const kernels::VocabRows& rows, const Batch& batch);
-  void report(const kernels::VocabRows& rows, const Batch& batch);
+  void draw(const kernels::VocabRows& rows, const DrawBatch& batch);
+  void report(const kernels::VocabRows& rows, const DrawBatch& batch);
   kernels::VocabRows with_own_sums(kernels::VocabRows rows);
   float* floats(std::int64_t word) { return reinterpret_cast<float*>(words_.data() + word); }
 
   core::TeamRunner& team_;
-  core::Memory& memory_;
-  const std::int64_t vocab_, blocks_, batch_rows_;
+  const std::int64_t blocks_, batch_rows_;
   const std::function<void(core::Team)> region_;
-  LogitChanges changes_of_;
-  // By slot, after `place`.
-  std::vector<Entry> entries_;
-  std::vector<std::int32_t> rows_;  // counted from the batch's first
-  std::vector<double> uniforms_;
-  std::vector<kernels::Truncation> truncations_;
-  std::vector<std::int32_t> tokens_;  // of kScored
-  // By head row: the penalties, and where the row's slots begin in targets_.
-  std::vector<kernels::Penalties> penalties_;
-  std::vector<std::int32_t> target_begin_, targets_;
-  std::vector<kernels::LogitChange> changes_;  // by row; their rows counted from the batch's first
-  std::vector<std::int32_t> top_rows_, top_begin_;
-  std::int32_t last_changed_ = -1;  // head row
-  std::vector<Batch> batches_;
+  DrawSlots slots_;
   core::PlacedLists placed_;
   Lists lists_{};
   // The results: tokens, log-probs and those at temperature 1 by slot, entropies by head row, most

@@ -1,12 +1,8 @@
 #include "runtime/engine/device_step.hpp"
 
 #include "kernels/ops.hpp"
-#include "runtime/core/check.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <tuple>
-#include <utility>
 
 namespace troupe::engine {
 
@@ -49,32 +45,21 @@ void DeviceStep::begin(const model::PackedWeights& weights,
   // Reserve room for the largest step at once: growing later would invalidate recordings.
   scratch_.reserve(memory_, weights.spec(), std::max(step.plan().rows(), step_rows_max_),
                    std::max(head_rows, head_.count));
-  const std::span<const DrawJob> jobs = step.jobs();
-  uniforms_.assign(uniforms.begin(), uniforms.end());
-  rows_.clear();
-  for (const DrawJob& job : jobs)
-    rows_.push_back(static_cast<std::int32_t>(job.logit_row % head_.count));
-  if (step.bucket() > 0) {  // one job per row; the results of the padding rows are not used
-    uniforms_.resize(static_cast<std::size_t>(head_rows), -1.0);
-    while (std::ssize(rows_) < head_rows)
-      rows_.push_back(static_cast<std::int32_t>(std::ssize(rows_)));
-  }
-  inv_temperatures_.assign(step.inv_temperature(), step.inv_temperature() + head_rows);
-  std::tie(uniform_at_, row_at_, inv_temperature_at_) =
-      placed_.place(memory_, uniforms_, rows_, inv_temperatures_);
-  drawn_.reserve_discard(2 * std::max<std::int64_t>(std::ssize(rows_), head_.count), memory_);
+  plain_.begin(step, uniforms, head_.count, memory_);
 }
 
 void DeviceStep::batch(std::int64_t row_begin, std::int64_t row_end) {
   row_begin_ = row_begin;
   row_end_ = row_end;
-  job_begin_ = 0;
-  job_end_ = rows_.size();
-  if (step_->bucket() == 0) {
-    job_begin_ = step_->first_job(row_begin);
-    job_end_ = step_->first_job(row_end);
+  const std::int64_t bucket = step_->bucket();
+  jobs_ = {0, plain_.size()};
+  if (bucket == 0) {
+    jobs_ = {static_cast<std::int64_t>(step_->first_job(row_begin)),
+             static_cast<std::int64_t>(step_->first_job(row_end))};
   }
-  if (!replay()) team_.run(region_);
+  const bool replayed =
+      bucket > 0 && bucket <= head_.count && recordings_.submit(bucket, places(), team_, region_);
+  if (!replayed) team_.run(region_);
 }
 
 // Submits the device's work without waiting for it. The work depends only on `places`, the bucket
@@ -84,53 +69,26 @@ void DeviceStep::region() {
   if (row_begin_ == 0) model::forward_hidden(team, *weights_, step_->plan(), *pool_, scratch_);
   if (row_begin_ == row_end_) return;
   const std::int64_t hidden = weights_->spec().hidden;
-  const float* const inv_temperature = inv_temperature_at_ + row_begin_;
   model::head_forward(team, *weights_, scratch_.head_in.data() + row_begin_ * hidden,
-                      row_end_ - row_begin_, head_.logits.data(), head_.ld, inv_temperature,
-                      head_.block_max.data(), head_.block_sum.data());
-  if (!draws_ || job_begin_ == job_end_) return;
-  float* const logprobs = reinterpret_cast<float*>(drawn_.data() + rows_.size());
-  const kernels::Draws draws{.rows = rows(),
-                             .uniform = uniform_at_ + job_begin_,
-                             .row = row_at_ + job_begin_,
-                             .token = drawn_.data() + job_begin_,
-                             .logprob = logprobs + job_begin_};
-  kernels::ops().draw(draws, static_cast<std::int64_t>(job_end_ - job_begin_));
+                      row_end_ - row_begin_, head_.logits.data(), head_.ld,
+                      plain_.inv_temperature() + row_begin_, head_.block_max.data(),
+                      head_.block_sum.data());
+  if (draws_ && !jobs_.empty()) plain_.draw(rows(), jobs_);
 }
 
 kernels::VocabRows DeviceStep::rows() {
   return {.logits = head_.logits.data(),
           .ld = head_.ld,
           .vocab = head_.vocab,
-          .inv_temperature = inv_temperature_at_ + row_begin_,
+          .inv_temperature = plain_.inv_temperature() + row_begin_,
           .block_max = head_.block_max.data(),
           .block_sum = head_.block_sum.data()};
 }
 
-// Submits the step from a recording; false if it must be run instead. The first step of a bucket
-// with these addresses is run, so that the CUDA driver loads its kernels; the second one is
-// recorded.
-bool DeviceStep::replay() {
-  const std::int64_t bucket = step_->bucket();
-  if (!records_ || bucket == 0 || bucket > head_.count) return false;
-  auto& [latest, before] = recorded_[bucket];
-  const Places now = places();
-  if (latest.places != now) std::swap(latest, before);
-  if (latest.places != now) {
-    latest = {now, nullptr};
-    return false;
-  }
-  if (!latest.work) latest.work = team_.record(region_);
-  records_ = latest.work != nullptr;
-  if (!records_) return false;
-  latest.work->submit();
-  ++replayed_;
-  return true;
-}
-
-DeviceStep::Places DeviceStep::places() const {
+StepRecordings::Places DeviceStep::places() const {
   const model::PlanView plan = step_->plan().view();
   const model::ForwardScratch& s = scratch_;
+  const auto [uniforms, rows, inv_temperatures, drawn] = plain_.places();
   return {weights_->head().data,
           weights_->layer(0).qkv.data,
           weights_->layer(0).rope_cos,
@@ -153,10 +111,10 @@ DeviceStep::Places DeviceStep::places() const {
           s.gate_up.data(),
           s.act.data(),
           s.head_in.data(),
-          uniform_at_,
-          row_at_,
-          inv_temperature_at_,
-          drawn_.data()};
+          uniforms,
+          rows,
+          inv_temperatures,
+          drawn};
 }
 
 void DeviceStep::read(std::int64_t first, std::int64_t count, HeadRows& to) {
@@ -167,15 +125,6 @@ void DeviceStep::read(std::int64_t first, std::int64_t count, HeadRows& to) {
   memory_.download(to.logits.data(), head_.logits.data() + first * ld, bytes(ld));
   memory_.download(to.block_max.data(), head_.block_max.data() + first * blocks, bytes(blocks));
   memory_.download(to.block_sum.data(), head_.block_sum.data() + first * blocks, bytes(blocks));
-}
-
-std::span<const Drawn> DeviceStep::drawn() {
-  words_.resize(2 * rows_.size());
-  drawn_.download(words_);
-  results_.clear();
-  for (std::size_t i = 0; i < rows_.size(); ++i)
-    results_.push_back({words_[i], std::bit_cast<float>(words_[rows_.size() + i])});
-  return results_;
 }
 
 }  // namespace troupe::engine

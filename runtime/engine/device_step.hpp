@@ -4,31 +4,23 @@
 // for more, from `rows`. Where the device's table has no draws, `read` fetches logits for the host.
 //
 // Steps that only decode are padded to a few sizes (`decode_bucket`). The work of each size is
-// recorded once (a CUDA graph) and replayed. A recording depends on the size and on the addresses
-// of weights, pools and scratch, not on tokens or context. If an address changes, the work is
-// recorded again. Pushes fill two sets of panels in turn (weights/shadow_pool.hpp), so each size
-// keeps the recordings for its last two sets of addresses: after the first pushes nothing is
-// recorded any more.
+// recorded once (a CUDA graph) and replayed (step_recordings.hpp).
 //
 // Owned by a StepRunner, used on the engine's thread. For each step call `begin`, then `batch` for
 // ascending head rows (after each batch `read` for the rows that the host needs), then `drawn`.
-// Bounds: kDeviceLogits_bytes_max of logits; two recordings per bucket.
+// Bound: kDeviceLogits_bytes_max of logits.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
-#include "runtime/core/placed_lists.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/engine/plain_draws.hpp"
 #include "runtime/engine/step_plan.hpp"
+#include "runtime/engine/step_recordings.hpp"
 #include "runtime/model/forward.hpp"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <span>
-#include <vector>
 
 namespace troupe::engine {
 
@@ -53,11 +45,6 @@ struct HeadRows {
   core::Buffer<float> block_sum;     // [count, blocks]
 };
 
-struct Drawn {
-  std::int32_t token = 0;
-  float logprob = 0.0f;  // not finite when the row's logits are not
-};
-
 class DeviceStep {
  public:
   DeviceStep(const model::ModelSpec& spec,
@@ -69,8 +56,7 @@ class DeviceStep {
   bool draws() const { return draws_; }
   std::int64_t batch_rows() const { return head_.count; }
 
-  // Starts a step and copies its lists to the device. `uniforms` has one number for each job; for a
-  // number below 0 the most likely token is drawn.
+  // Starts a step and copies its lists to the device; `uniforms` as for PlainDraws.
   void begin(const model::PackedWeights& weights,
              StepPlan& step,
              model::KvPool& pool,
@@ -84,26 +70,16 @@ class DeviceStep {
   // in host memory; waits for them.
   void read(std::int64_t first, std::int64_t count, HeadRows& to);
   // The token and log-prob of each job; waits for them. Valid until the next step.
-  std::span<const Drawn> drawn();
+  std::span<const Drawn> drawn() { return plain_.read(); }
 
   // Drops all recordings, before the memory that they point to is freed.
-  void forget() { recorded_.clear(); }
+  void forget() { recordings_.forget(); }
   // How many steps were submitted from a recording.
-  std::uint64_t replayed() const { return replayed_; }
+  std::uint64_t replayed() const { return recordings_.submitted(); }
 
  private:
-  using Places = std::array<const void*, 26>;  // the addresses that a recording uses
-  struct Recorded {
-    Places places{};
-    std::unique_ptr<core::Recording> work;  // null until a second step has the same places
-  };
-  struct Bucket {
-    Recorded latest, before;
-  };
-
   void region();
-  bool replay();
-  Places places() const;
+  StepRecordings::Places places() const;
 
   core::TeamRunner& team_;
   core::Memory& memory_;
@@ -112,26 +88,14 @@ class DeviceStep {
   const std::function<void(core::Team)> region_;
   bool draws_ = false;
   model::ForwardScratch scratch_;
-  core::Buffer<std::int32_t> drawn_;  // tokens of all jobs, then the bits of their log-probs
-  core::PlacedLists placed_;
-  // The lists that `begin` sends to the device, by job or by head row; padded like the plan.
-  std::vector<double> uniforms_;
-  std::vector<std::int32_t> rows_;  // by job: its head row, counted from its batch's first
-  std::vector<float> inv_temperatures_;
-  const double* uniform_at_ = nullptr;
-  const std::int32_t* row_at_ = nullptr;
-  const float* inv_temperature_at_ = nullptr;
-  std::vector<std::int32_t> words_;  // copy of drawn_ on the host
-  std::vector<Drawn> results_;
-  std::map<std::int64_t, Bucket> recorded_;  // by size
-  std::uint64_t replayed_ = 0;
-  bool records_ = true;  // false once the team reports that it cannot record
+  PlainDraws plain_;
+  StepRecordings recordings_;
   // The current step.
   const model::PackedWeights* weights_ = nullptr;
   const StepPlan* step_ = nullptr;
   model::KvPool* pool_ = nullptr;
   std::int64_t row_begin_ = 0, row_end_ = 0;  // the current batch
-  std::size_t job_begin_ = 0, job_end_ = 0;
+  core::Range jobs_;
 };
 
 }  // namespace troupe::engine

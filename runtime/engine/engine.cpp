@@ -2,6 +2,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/engine/engine_settings.hpp"
+#include "runtime/engine/engine_states.hpp"
 #include "runtime/engine/limits.hpp"
 #include "runtime/engine/sample_writer.hpp"
 #include "runtime/engine/scheduler.hpp"
@@ -15,19 +16,9 @@
 
 namespace troupe::engine {
 
-using core::ErrorCode;
-using core::fail;
 using std::to_string;
 
 namespace {
-
-constexpr const char* kOrder =
-    "; the order is wake of the weights, set_weights, wake of the KV blocks";
-
-std::string names_of(SleepParts parts) {
-  if (parts.weights && parts.kv) return "weights and KV blocks";
-  return parts.weights ? "the weights" : "the KV blocks";
-}
 
 void sort_samples(std::vector<Sample>& samples) {
   std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
@@ -61,7 +52,7 @@ core::Result<std::unique_ptr<Engine>> Engine::create(
   TROUPE_TRY(model::check_memory(weights->spec(), team.memory(), "rollout"));
   if (&weights->memory() != &team.memory()) {
     return fail(ErrorCode::kInvalidArgument,
-                "an engine whose weights lie in another memory than its team computes in");
+                "the weights lie in another memory than the engine's team computes in");
   }
   const std::int64_t vocab = weights->spec().vocab;
   for (const std::int32_t token : eos) {
@@ -113,7 +104,7 @@ void Engine::wrap_steps(const StepWrap& wrap) {
 
 core::Result<void> Engine::submit(GroupRequest request) {
   const std::string where = "group " + to_string(request.id.value);
-  TROUPE_TRY(check_awake(where));
+  TROUPE_TRY(check_awake(state_, where));
   TROUPE_TRY(check_request(request, bounds_));
   if (scheduler_->find(request.id) != nullptr) {
     return fail(ErrorCode::kInvalidArgument, where + " is in the engine already");
@@ -165,7 +156,7 @@ std::span<const std::int32_t> Engine::drawn(core::GroupId group, std::int32_t in
 
 core::Result<std::vector<Sample>> Engine::step() {
   broken_.reset();
-  TROUPE_TRY(check_awake("a step"));
+  TROUPE_TRY(check_awake(state_, "a step"));
   if (state_.paused) return std::vector<Sample>();
   const std::span<const Slice> slices = scheduler_->schedule();
   if (slices.empty()) return std::vector<Sample>();
@@ -232,17 +223,6 @@ EngineCounters Engine::counters() const {
   return counters;
 }
 
-core::Result<void> Engine::check_awake(std::string_view what) const {
-  if (state_.awake()) return {};
-  std::string why = "the engine's KV blocks sleep; wake them first";
-  if (state_.weights == WeightsState::kAsleep) {
-    why = "the engine's weights sleep; wake them and set weights first";
-  } else if (state_.weights == WeightsState::kAwaited) {
-    why = "the engine's weights were woken and not set; call set_weights first";
-  }
-  return fail(ErrorCode::kClosed, std::string(what) + ": " + why);
-}
-
 std::vector<Sample> Engine::pause(PauseMode mode) {
   std::vector<Sample> ended;
   if (mode == PauseMode::kAbort) {
@@ -267,13 +247,7 @@ core::Result<void> Engine::resume() {
 }
 
 core::Result<MemoryReport> Engine::sleep(SleepParts parts) {
-  if (!parts.weights && !parts.kv) {
-    return fail(ErrorCode::kInvalidArgument, "sleep: name the weights, the KV blocks or both");
-  }
-  if ((parts.weights && state_.weights != WeightsState::kAwake) || (parts.kv && state_.kv_asleep)) {
-    return fail(ErrorCode::kInvalidArgument,
-                "sleep of " + names_of(parts) + ": asleep already, or woken without weights");
-  }
+  TROUPE_TRY(check_sleep(state_, parts));
   MemoryReport report = report_before();
   scheduler_->release_all();
   computer_->forget_places();
@@ -292,21 +266,7 @@ core::Result<MemoryReport> Engine::sleep(SleepParts parts) {
 }
 
 core::Result<MemoryReport> Engine::wake(SleepParts parts) {
-  if (parts.weights == parts.kv) {
-    return fail(ErrorCode::kInvalidArgument, std::string("wake: name one part at a time") + kOrder);
-  }
-  if (parts.weights && state_.weights != WeightsState::kAsleep) {
-    return fail(ErrorCode::kInvalidArgument, state_.weights == WeightsState::kAwake
-                                                 ? "wake: the weights do not sleep"
-                                                 : "wake: the weights are awake; set them now");
-  }
-  if (parts.kv && !state_.kv_asleep) {
-    return fail(ErrorCode::kInvalidArgument, "wake: the KV blocks do not sleep");
-  }
-  if (parts.kv && state_.weights != WeightsState::kAwake) {
-    return fail(ErrorCode::kInvalidArgument,
-                std::string("wake of the KV blocks while weights are missing") + kOrder);
-  }
+  TROUPE_TRY(check_wake(state_, parts));
   MemoryReport report = report_before();
   if (parts.weights) {
     state_.weights = WeightsState::kAwaited;
@@ -338,28 +298,8 @@ void Engine::report_after(MemoryReport& report) const {
 core::Result<void> Engine::set_weights(std::shared_ptr<const model::PackedWeights> weights,
                                        KvAction action) {
   TROUPE_CHECK(weights != nullptr, "set_weights without weights");
-  if (state_.weights == WeightsState::kAsleep) {
-    return fail(ErrorCode::kClosed,
-                std::string("set_weights while the engine's weights sleep") + kOrder);
-  }
-  const model::ModelSpec& spec = weights->spec();
-  if (spec.vocab != spec_.vocab || spec.hidden != spec_.hidden || spec.layers != spec_.layers ||
-      spec.kv_width() != spec_.kv_width() || spec.context < bounds_.context ||
-      spec.window_of_all() != spec_.window_of_all()) {
-    return fail(ErrorCode::kData,
-                "set_weights: these are weights of another model than the engine was made for");
-  }
-  if (&weights->memory() != &memory_) {
-    return fail(ErrorCode::kInvalidArgument,
-                "set_weights: these weights lie in another memory than the engine computes in");
-  }
-  if (weights->kv_dtype() != kv_dtype_) {
-    return fail(ErrorCode::kInvalidArgument,
-                std::string("set_weights: keys and values of weights stored as ") +
-                    kernels::name_of(weights->dtype()) +
-                    " have another type than those in the engine",
-                "pack them as the first ones");
-  }
+  TROUPE_TRY(check_set_weights(state_));
+  TROUPE_TRY(check_fits(*weights, {spec_, bounds_.context, memory_, kv_dtype_}));
   if (weights == weights_) return {};
   weights_ = std::move(weights);
   state_.weights = WeightsState::kAwake;

@@ -20,7 +20,7 @@
 // and changes nothing. While a part sleeps or weights are awaited, `submit` and `step` are refused
 // (kClosed). Unfinished samples keep their tokens, are computed again later, and can be aborted at
 // any time. `set_weights` is refused (kClosed) while the weights sleep. A weights::WeightIntake
-// packs new weights beside the current ones, between steps; `set_weights` then swaps to them.
+// packs new weights next to the current ones, between steps; `set_weights` then swaps to them.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -35,7 +35,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace troupe::engine {
@@ -87,7 +86,7 @@ class Engine {
   core::Result<std::vector<Sample>> step();
 
   // The group that made the last step fail with kNumeric; once it is aborted, the others go on.
-  // None if the last step did not fail with kNumeric, or once the group was aborted.
+  // Empty if the last step did not fail with kNumeric, or once the group was aborted.
   std::optional<core::GroupId> broken_group() const { return broken_; }
 
   bool idle() const;
@@ -145,7 +144,6 @@ class Engine {
 
   core::Result<void> check_finite(std::span<const Draw> draws);
   void commit(std::span<const Slice> slices, std::span<const Draw> draws);
-  core::Result<void> check_awake(std::string_view what) const;
   MemoryReport report_before() const;
   void report_after(MemoryReport& report) const;
   model::KvPool make_pool() const;

@@ -7,8 +7,6 @@
 
 namespace troupe::engine {
 
-using core::ErrorCode;
-using core::fail;
 using std::to_string;
 
 namespace {

@@ -95,9 +95,9 @@ struct SampleState {
   // How many of the first blocks are in the prefix index, and the entry of the last of them.
   std::int32_t indexed = 0;
   BlockEntry entry;
-  bool mixed = false;  // its blocks hold keys of several versions, so none may be indexed
-  TokenCounts counts;  // of out.tokens, if a penalty needs them
-  std::int32_t seated_at = 0;          // how many tokens it had when it began to run, or went on
+  bool mixed = false;          // its blocks hold keys of several versions, so none may be indexed
+  TokenCounts counts;          // of out.tokens, if a penalty needs them
+  std::int32_t seated_at = 0;  // tokens it had when it last began or resumed
   std::shared_ptr<SampleGuide> guide;  // has taken out.tokens; null: any token may follow
 };
 
@@ -109,7 +109,7 @@ struct Group {
   std::vector<std::int32_t> prompt_tokens;
   bool forked = false;               // the prompt was computed; samples draw their own tokens
   std::int32_t shared_computed = 0;  // shared positions that are computed
-  std::int32_t shared_planned = 0;   // the same, once this step's slices have run
+  std::int32_t shared_planned = 0;   // shared positions computed after this step
 
   std::int32_t prompt_size() const { return static_cast<std::int32_t>(request.prompt.size()); }
   std::int32_t shared_blocks() const { return prompt_size() / kBlockTokens; }
@@ -147,5 +147,7 @@ struct Group {
     return found;
   }
 };
+
+using ActiveGroups = std::vector<std::unique_ptr<Group>>;  // by priority, then oldest first
 
 }  // namespace troupe::engine

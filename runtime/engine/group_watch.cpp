@@ -2,6 +2,7 @@
 // it has seen as many unfinished samples as are running.
 #include "runtime/engine/group_watch.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::engine {
@@ -22,7 +23,8 @@ Sample since(const Sample& sample, std::size_t told) {
   part.versions = tail(sample.versions, told);
   part.logprobs = tail(sample.logprobs, told);
   part.raw_logprobs = tail(sample.raw_logprobs, told);
-  part.log_kept_mass = tail(sample.log_kept_mass, told);
+  part.facts =
+      experience::part_of(sample.facts, std::min(told, sample.tokens.size()), sample.tokens.size());
   const std::size_t each = sample.top_logprobs.size() / sample.tokens.size();
   part.top_logprobs = tail(sample.top_logprobs, told * each);
   return part;

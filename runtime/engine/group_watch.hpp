@@ -16,8 +16,8 @@ namespace troupe::engine {
 // What is reported about a group besides its finished samples.
 enum class Watch : std::uint8_t {
   kFinished,    // nothing
-  kFirstToken,  // that it has its first token
-  kStream,      // that, and each new token of unfinished samples
+  kFirstToken,  // it has its first token
+  kStream,      // the first and each new token of unfinished samples
 };
 
 // What is new about one group since the last report.

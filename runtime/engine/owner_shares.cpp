@@ -3,6 +3,8 @@
 #include "runtime/engine/limits.hpp"
 
 #include <optional>
+#include <tuple>
+#include <unordered_set>
 
 namespace troupe::engine {
 namespace {
@@ -83,6 +85,32 @@ Seat seat_of_heaviest(const ActiveGroups& active) {
     return group.request.owner == most && group.request.priority == priority &&
            draws(group, sample);
   });
+}
+
+Entrant OwnerTurns::next(const ActiveGroups& active, WaitingGroups& waiting) const {
+  const auto uses = uses_of(active);
+  const auto rank = [&](const Group& group) {
+    const auto use = uses.find(group.request.owner);
+    const auto entered = entered_.find(group.request.owner);
+    return std::tuple(group.request.priority, use == uses.end() ? 0 : use->second.blocks,
+                      entered == entered_.end() ? 0 : entered->second);
+  };
+  Entrant next;
+  const auto goes_before = [&](const Group& group) {
+    return next.group == nullptr || rank(group) < rank(*next.group);
+  };
+  for (const auto& group : active) {
+    for (SampleState& sample : group->samples) {
+      if (sample.status == SampleStatus::kPreempted && goes_before(*group))
+        next = {group.get(), &sample, {}};
+    }
+  }
+  std::unordered_set<std::uint32_t> seen;  // the first of each owner goes before its others
+  for (auto at = waiting.begin(); at != waiting.end(); ++at) {
+    if (seen.insert((*at)->request.owner).second && goes_before(**at))
+      next = {at->get(), nullptr, at};
+  }
+  return next;
 }
 
 }  // namespace troupe::engine

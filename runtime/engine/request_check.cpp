@@ -10,8 +10,6 @@
 namespace troupe::engine {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
 using std::to_string;
 
 core::Failure invalid(std::string message, std::string_view advice = {}) {

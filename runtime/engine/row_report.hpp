@@ -1,4 +1,4 @@
-// Statistics of a row of logits that are reported beside the drawn token: log-probs and the most
+// Statistics of a row of logits that are reported next to the drawn token: log-probs and the most
 // likely tokens at temperature 1, and the entropy at the row's temperature. They describe the
 // model's own distribution, before penalties and masks, with the same bits as in the trainer.
 // Scratch for one thread; it holds only the results of the last `read`.

@@ -27,7 +27,7 @@ class SampleGuide {
   enum class Next : std::uint8_t {
     kDraw,      // `allowed` has tokens
     kComplete,  // the text is complete, and no token ends it
-    kNone       // no token goes on; `why` says so
+    kNone       // no token may follow; `why` says why
   };
   // Finds the tokens of the next draw. Where the text may end, `ends.all` are allowed, too; where
   // it may not, `ends.model` are not, whatever the grammar says of their text. `early`: no end yet,

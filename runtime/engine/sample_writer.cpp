@@ -99,7 +99,7 @@ bool SampleWriter::write(const DrawJob& job, const Draw& draw, core::Version ver
     out.versions.reserve(most);
     if (params.raw_logprobs) out.raw_logprobs.reserve(most);
     if (params.entropies) out.entropies.reserve(most);
-    if (params.kept_mass) out.log_kept_mass.reserve(most);
+    if (params.kept_mass) out.facts.log_kept_mass.reserve(most);
     out.routed_experts.reserve(most * draw.routed.size());
     out.top_logprobs.reserve(most * static_cast<std::size_t>(params.top_logprobs));
     if (penalises(params)) state.counts.reserve(params.max_new_tokens);
@@ -109,7 +109,7 @@ bool SampleWriter::write(const DrawJob& job, const Draw& draw, core::Version ver
   out.versions.push_back(version);
   if (params.raw_logprobs) out.raw_logprobs.push_back(draw.raw_logprob);
   if (params.entropies) out.entropies.push_back(draw.entropy);
-  if (params.kept_mass) out.log_kept_mass.push_back(draw.log_kept_mass);
+  if (params.kept_mass) out.facts.log_kept_mass.push_back(draw.log_kept_mass);
   out.top_logprobs.insert(out.top_logprobs.end(), draw.top.begin(), draw.top.end());
   out.routed_experts.insert(out.routed_experts.end(), draw.routed.begin(), draw.routed.end());
   if (penalises(params)) state.counts.add(draw.token);

@@ -30,7 +30,7 @@ struct Draw {
   // Set only if the parameters ask for them.
   float raw_logprob = 0.0f;                    // at temperature 1
   float entropy = 0.0f;                        // of the full distribution at the temperature, nats
-  float log_kept_mass = 0.0f;                  // see Sample::log_kept_mass
+  float log_kept_mass = 0.0f;                  // see TokenFacts::log_kept_mass
   std::span<const TokenLogprob> top = {};      // most likely first, at temperature 1
   std::span<const std::uint16_t> routed = {};  // one token's part of Sample::routed_experts
 };

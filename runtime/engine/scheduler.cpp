@@ -2,11 +2,8 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/engine/limits.hpp"
-#include "runtime/engine/owner_shares.hpp"
 
 #include <algorithm>
-#include <tuple>
-#include <unordered_set>
 
 namespace troupe::engine {
 namespace {
@@ -28,12 +25,10 @@ Scheduler::Scheduler(std::int32_t blocks,
                      std::int32_t window)
     : tables_(blocks, prefix_cache, {window, step_tokens_max}),
       sequences_max_(sequences_max),
-      step_tokens_max_(step_tokens_max) {
-  slices_.reserve(static_cast<std::size_t>(sequences_max));
-  decode_.reserve(static_cast<std::size_t>(sequences_max));
-}
+      slices_(sequences_max, step_tokens_max) {}
 
 void Scheduler::submit(std::unique_ptr<Group> group) {
+  const core::CheckedChange checked(*this);
   unfinished_ += group->request.samples;
   shared_ = shared_ || group->request.owner != 0;
   const auto place =
@@ -46,53 +41,22 @@ bool Scheduler::queue_full() const {
 }
 
 std::span<const Slice> Scheduler::schedule() {
-  slices_.clear();
-  for (const auto& group : active_)
-    group->shared_planned = group->shared_computed;
+  const core::CheckedChange checked(*this);
+  slices_.begin(active_);
   grow_tables();
   if (shared_) enter_shared();
-  std::int32_t rest = step_tokens_max_ - schedule_decode(step_tokens_max_);
-  schedule_running(rest);
-  if (!shared_) schedule_entering(rest);
-  TROUPE_CHECK(!slices_.empty() || idle(), "unfinished groups and nothing to compute");
-  return slices_;
-}
-
-std::int32_t Scheduler::schedule_decode(std::int32_t budget) {
-  decode_.clear();
-  for (const auto& group : active_) {
-    for (std::int32_t i = 0; i < group->request.samples; ++i) {
-      if (group->decodes(group->at(i))) decode_.emplace_back(group.get(), i);
-    }
-  }
-  const auto rows = std::min(static_cast<std::size_t>(budget), decode_.size());
-  if (rows == decode_.size()) decode_turn_ = 0;
-  std::int32_t rest = budget;
-  for (std::size_t i = 0; i < rows; ++i) {
-    const auto& [group, sample] = decode_[(decode_turn_ + i) % decode_.size()];
-    add_slice(*group, sample, rest);
-  }
-  if (rows < decode_.size()) decode_turn_ = (decode_turn_ + rows) % decode_.size();
-  return static_cast<std::int32_t>(rows);
-}
-
-void Scheduler::schedule_running(std::int32_t& rest) {
-  for (const auto& group : active_) {
-    const std::int32_t samples = group->forked ? group->request.samples : 1;
-    for (std::int32_t i = 0; i < samples && rest > 0; ++i) {
-      const SampleState& sample = group->at(i);
-      if (sample.status != SampleStatus::kRunning || group->decodes(sample)) continue;
-      add_slice(*group, i, rest);
-    }
-  }
+  slices_.add_running(active_);
+  if (!shared_) enter();
+  TROUPE_CHECK(!slices_.slices().empty() || idle(), "unfinished groups and nothing to compute");
+  return slices_.slices();
 }
 
 // Resumes preempted samples before it admits groups that are not more urgent, each in order of
 // submission.
-void Scheduler::schedule_entering(std::int32_t& rest) {
+void Scheduler::enter() {
   const auto admit = [&] {
-    Group* const group = rest > 0 ? admit_next() : nullptr;
-    if (group != nullptr) add_slice(*group, 0, rest);
+    Group* const group = slices_.full() ? nullptr : admit_next();
+    if (group != nullptr) slices_.add(*group, 0);
     return group != nullptr;
   };
   entering_.clear();
@@ -105,23 +69,12 @@ void Scheduler::schedule_entering(std::int32_t& rest) {
       while (more_urgent_waits(*group)) {
         if (!admit()) return;
       }
-      if (rest <= 0 || !resume(*group, sample)) return;
-      add_slice(*group, i, rest);
+      if (slices_.full() || !resume(*group, sample)) return;
+      slices_.add(*group, i);
     }
   }
   while (admit()) {
   }
-}
-
-void Scheduler::add_slice(Group& group, std::int32_t index, std::int32_t& rest) {
-  const SampleState& sample = group.at(index);
-  const std::int32_t first = group.next_position(sample);
-  const std::int32_t length = group.length(sample);
-  const std::int32_t count = std::min(rest, length - first);
-  const std::int32_t end = first + count;
-  slices_.push_back({&group, index, first, count, end == length});
-  group.shared_planned = std::max(group.shared_planned, std::min(end, group.shared_positions()));
-  rest -= count;
 }
 
 // Gives every running sample its blocks for this step, in the order of active_. Preempts the last
@@ -208,7 +161,7 @@ Group* Scheduler::admit_next() {
   return waiting_.empty() ? nullptr : admit(waiting_.begin());
 }
 
-Group* Scheduler::admit(std::deque<std::unique_ptr<Group>>::iterator waiting) {
+Group* Scheduler::admit(WaitingGroups::iterator waiting) {
   Group& group = **waiting;
   if (group.request.samples > sequences_max_ - running_) return nullptr;
   if (!tables_.admit(group, spare_blocks())) return nullptr;
@@ -226,37 +179,12 @@ Group* Scheduler::admit(std::deque<std::unique_ptr<Group>>::iterator waiting) {
 // though another owner has more, takes a seat of that one; else all behind it wait.
 void Scheduler::enter_shared() {
   for (;;) {
-    const auto uses = uses_of(active_);
-    const auto rank = [&](const Group& group) {
-      const auto use = uses.find(group.request.owner);
-      const auto entered = entered_.find(group.request.owner);
-      return std::tuple(group.request.priority, use == uses.end() ? 0 : use->second.blocks,
-                        entered == entered_.end() ? 0 : entered->second);
-    };
-    Group* next = nullptr;
-    SampleState* sample = nullptr;  // of `next`, if it goes on
-    for (const auto& group : active_) {
-      for (SampleState& one : group->samples) {
-        if (one.status != SampleStatus::kPreempted) continue;
-        if (next != nullptr && rank(*group) >= rank(*next)) continue;
-        next = group.get();
-        sample = &one;
-      }
-    }
-    auto place = waiting_.end();
-    std::unordered_set<std::uint32_t> seen;  // the first of each owner goes before its others
-    for (auto waiting = waiting_.begin(); waiting != waiting_.end(); ++waiting) {
-      if (!seen.insert((*waiting)->request.owner).second) continue;
-      if (next != nullptr && rank(**waiting) >= rank(*next)) continue;
-      next = waiting->get();
-      sample = nullptr;
-      place = waiting;
-    }
+    const auto [next, sample, place] = owners_.next(active_, waiting_);
     if (next == nullptr) return;
     const std::int32_t seats = sample != nullptr ? 1 : next->request.samples;
     const bool enters = sample != nullptr ? resume(*next, *sample) : admit(place) != nullptr;
     if (enters) {
-      entered_[next->request.owner] = ++turns_;
+      owners_.entered(next->request.owner);
       continue;
     }
     const bool seated = seats <= sequences_max_ - running_;
@@ -271,6 +199,7 @@ void Scheduler::enter_shared() {
 }
 
 void Scheduler::finish(Group& group, std::int32_t sample) {
+  const core::CheckedChange checked(*this);
   SampleState& state = group.at(sample);
   release(state);
   state.status = SampleStatus::kFinished;
@@ -279,6 +208,7 @@ void Scheduler::finish(Group& group, std::int32_t sample) {
 }
 
 void Scheduler::sweep() {
+  const core::CheckedChange checked(*this);
   std::erase_if(active_, [](const std::unique_ptr<Group>& group) {
     return group->count(SampleStatus::kFinished) == group->request.samples;
   });
@@ -293,6 +223,7 @@ Group* Scheduler::find(core::GroupId id) const {
 }
 
 std::unique_ptr<Group> Scheduler::remove(core::GroupId id) {
+  const core::CheckedChange checked(*this);
   std::unique_ptr<Group> found;
   const auto take = [&](auto& groups) {
     const auto at = std::find_if(groups.begin(), groups.end(),
@@ -321,6 +252,7 @@ std::vector<core::GroupId> Scheduler::groups() const {
 }
 
 void Scheduler::release_all() {
+  const core::CheckedChange checked(*this);
   for (std::size_t g = active_.size(); g-- > 0;) {
     Group& group = *active_[g];
     if (!group.forked) {
@@ -334,6 +266,7 @@ void Scheduler::release_all() {
 }
 
 void Scheduler::new_weights(KvAction action) {
+  const core::CheckedChange checked(*this);
   tables_.new_weights();
   if (action == KvAction::kRecompute) {
     release_all();
@@ -343,6 +276,39 @@ void Scheduler::new_weights(KvAction action) {
     for (SampleState& sample : group->samples)
       sample.mixed = sample.status == SampleStatus::kRunning;
   }
+}
+
+std::string Scheduler::check_invariants() const {
+  std::vector<std::int32_t> held;
+  std::int32_t running = 0;
+  std::int64_t unfinished = 0;
+  std::string broken;
+  const auto look = [&](const Group& group, bool active) {
+    for (const SampleState& sample : group.samples) {
+      const bool runs = sample.status == SampleStatus::kRunning;
+      running += runs ? 1 : 0;
+      unfinished += sample.status == SampleStatus::kFinished ? 0 : 1;
+      if (runs && !active) broken = "a sample of a group that waits runs";
+      if (!runs && !sample.blocks.empty()) broken = "a sample that does not run holds blocks";
+      if (sample.computed > group.length(sample)) broken = "more is computed than there is";
+      for (const std::int32_t block : sample.blocks)
+        if (block != kGoneBlock) held.push_back(block);
+    }
+  };
+  for (const auto& group : waiting_)
+    look(*group, false);
+  for (const auto& group : active_)
+    look(*group, true);
+  if (!broken.empty()) return broken;
+  if (running != running_ || running > sequences_max_) {
+    return std::to_string(running) + " samples run, " + std::to_string(running_) +
+           " are counted, there may be " + std::to_string(sequences_max_);
+  }
+  if (unfinished != unfinished_) {
+    return std::to_string(unfinished) + " samples are unfinished, " + std::to_string(unfinished_) +
+           " are counted";
+  }
+  return tables_.check_invariants(std::move(held));
 }
 
 }  // namespace troupe::engine

@@ -1,6 +1,4 @@
-// Decides what each step of the engine computes. A step has a budget of rows (step_tokens_max):
-// first the newest token of each running sample, then, with the rest, chunks of prompts and of
-// samples that are computed again.
+// Decides which samples run, and so what each step of the engine computes (step_slices.hpp).
 //
 //   waiting (whole groups, by priority, then first come first served) -> running -> finished
 //                                                                        running <-> preempted
@@ -22,27 +20,19 @@
 // groups.
 #pragma once
 
+#include "runtime/core/checked_change.hpp"
 #include "runtime/engine/block_tables.hpp"
 #include "runtime/engine/group.hpp"
+#include "runtime/engine/owner_shares.hpp"
+#include "runtime/engine/step_slices.hpp"
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <span>
-#include <utility>
+#include <string>
 #include <vector>
 
 namespace troupe::engine {
-
-// Consecutive positions of one sample that a step computes: [first, first + count).
-struct Slice {
-  Group* group = nullptr;
-  std::int32_t sample = 0;
-  std::int32_t first = 0;
-  std::int32_t count = 0;
-  bool draws = false;  // ends at the sample's last position, so its last row draws the next token
-};
 
 class Scheduler {
  public:
@@ -62,6 +52,7 @@ class Scheduler {
   // Records that the slice was computed. Appends to `copies` the block copies to make before the
   // next step.
   void commit(const Slice& slice, std::vector<BlockCopy>& copies) {
+    const core::CheckedChange checked(*this);
     tables_.commit(*slice.group, slice.sample, slice.first + slice.count, copies);
   }
   // Marks the sample as finished and frees its blocks. The group stays until `sweep`.
@@ -83,6 +74,10 @@ class Scheduler {
   // Empties the prefix index, before the blocks' memory is freed.
   void forget_cached() { tables_.forget_cached(); }
 
+  // What is broken, or "": each block is in as many tables as it has references, running samples
+  // are counted and no more than there may be, and no other sample holds blocks.
+  std::string check_invariants() const;
+
   bool idle() const { return waiting_.empty() && active_.empty(); }
   std::int64_t waiting_groups() const { return static_cast<std::int64_t>(waiting_.size()); }
   std::int32_t running() const { return running_; }
@@ -97,32 +92,25 @@ class Scheduler {
   void set_back(Group& group, SampleState& sample);
   void requeue(std::size_t active);
   void release(SampleState& sample);
-  std::int32_t schedule_decode(std::int32_t budget);
-  void schedule_running(std::int32_t& rest);
-  void schedule_entering(std::int32_t& rest);
-  void add_slice(Group& group, std::int32_t sample, std::int32_t& rest);
+  void enter();
   bool resume(Group& group, SampleState& sample);
   bool more_urgent_waits(const Group& than) const;
   Group* admit_next();
-  Group* admit(std::deque<std::unique_ptr<Group>>::iterator waiting);
+  Group* admit(WaitingGroups::iterator waiting);
   void enter_shared();
   // Blocks that running samples will need within about four steps; admission leaves them free.
   std::int32_t spare_blocks() const { return (running_ + 3) / 4; }
 
   BlockTables tables_;
   const std::int32_t sequences_max_;
-  const std::int32_t step_tokens_max_;
-  std::deque<std::unique_ptr<Group>> waiting_;  // in the order in which they are admitted
-  std::vector<std::unique_ptr<Group>> active_;  // by priority, then oldest first
-  std::vector<Slice> slices_;
-  std::vector<std::pair<Group*, std::int32_t>> decode_;  // scratch of schedule_decode
-  std::vector<Group*> entering_;                         // scratch of schedule_entering
-  std::size_t decode_turn_ = 0;  // where in `decode_` to start if not all of it fits into a step
+  WaitingGroups waiting_;
+  ActiveGroups active_;
+  StepSlices slices_;
+  std::vector<Group*> entering_;  // scratch of enter
   std::int32_t running_ = 0;
   std::int64_t unfinished_ = 0;  // samples
   bool shared_ = false;          // groups have owners
-  std::map<std::uint32_t, std::uint64_t> entered_;  // when an owner's sample last did, in turns
-  std::uint64_t turns_ = 0;
+  OwnerTurns owners_;
   std::uint64_t preempted_ = 0;
 };
 

@@ -32,7 +32,7 @@ std::unique_ptr<DeviceStep> make_device_step(const model::ModelSpec& spec,
   return std::make_unique<DeviceStep>(spec, sequences_max, step_tokens_max, team);
 }
 
-// Rows for the draws of the host, of at most so many samples.
+// Rows for the draws of the host, of at most that many samples.
 HeadRows host_rows(const model::ModelSpec& spec, std::int64_t samples) {
   return {spec, kLogits_bytes_max, std::min(kHeadRows_min, samples),
           std::min(kHeadRows_max, samples), core::host_memory()};

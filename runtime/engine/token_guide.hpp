@@ -1,5 +1,5 @@
 // What a sample may draw next, by a grammar over its tokens: the interface that an engine asks
-// before and behind each draw. Implementations lie in rooms above (runtime/guide).
+// before and after each draw. Implementations lie in rooms above (runtime/guide).
 #pragma once
 
 #include "runtime/core/result.hpp"

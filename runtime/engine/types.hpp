@@ -4,6 +4,7 @@
 
 #include "runtime/core/ids.hpp"
 #include "runtime/experience/finish_reason.hpp"
+#include "runtime/experience/token_facts.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -66,11 +67,11 @@ struct GroupRequest {
   std::uint64_t cache_salt = 0;  // keys and values are shared only with groups of the same salt
   std::int32_t priority = 0;     // groups with a smaller one go first
   SamplingParams sampling;
-  // Of all its samples, at its beginning; null: any token may follow. Only its const functions are
+  // The guide of each sample at its start; null: any token may follow. Only its const functions are
   // called.
   std::shared_ptr<const TokenGuide> guide = nullptr;
   // Whose it is. Where groups of several owners wait, the one whose owner computes least goes
-  // first, and takes from the owner that has most. 0: nobody's.
+  // first, and takes from the owner that has most. 0: no owner's.
   std::uint32_t owner = 0;
 };
 
@@ -93,11 +94,7 @@ struct Sample {
   // asked.
   std::vector<float> prompt_logprobs;
   std::vector<TokenLogprob> prompt_top_logprobs;  // [P-1][top_logprobs]
-  // For each token the log of the probability that lay on the tokens that could be drawn in its
-  // place, in the distribution of `logprobs`: 0 when all could, less behind top-k, top-p, min-p or
-  // a guide. `logprobs` less this is the log-prob under which the token was drawn, where no penalty
-  // or bias changed the scores. Empty when not asked.
-  std::vector<float> log_kept_mass;
+  experience::TokenFacts facts;                   // empty when not asked
   std::string guide_error;  // why the guide ended the sample (kAborted); empty: it did not
   FinishReason finish = FinishReason::kLength;
 };

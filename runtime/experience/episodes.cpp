@@ -128,14 +128,14 @@ core::Result<void> check_episodes(const std::vector<Trajectory>& samples) {
       begin = i;
       if (sample.episode != 0 && !seen.insert(sample.episode).second) {
         return refuse("is of episode " + std::to_string(sample.episode) +
-                      ", whose other samples do not lie beside it");
+                      ", whose other samples do not lie next to it");
       }
     }
     if (sample.shares) {
       const Shares& shares = *sample.shares;
       if (shares.sample < begin || shares.sample >= i) {
         return refuse("shares tokens of sample " + std::to_string(shares.sample) +
-                      ", which is no earlier one of its episode");
+                      ", which is not an earlier one of its episode");
       }
       const auto& other = places[shares.sample];
       if (shares.tokens == 0 || shares.tokens > other.size()) {
@@ -165,7 +165,7 @@ void mark_episodes(const std::vector<Trajectory>& samples, std::vector<bool>& ma
 
 void drop_samples(std::vector<Trajectory>& samples, const std::vector<bool>& marks) {
   std::vector<Trajectory> kept;
-  std::vector<std::uint32_t> place(samples.size());  // of a kept sample, afterwards
+  std::vector<std::uint32_t> place(samples.size());  // index of a kept sample afterwards
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (marks[i]) continue;
     place[i] = static_cast<std::uint32_t>(kept.size());

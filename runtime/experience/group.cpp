@@ -1,5 +1,7 @@
 #include "runtime/experience/group.hpp"
 
+#include "runtime/experience/sample_fields.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,18 +29,19 @@ core::Result<void> check_turns(const Trajectory& sample) {
 
 core::Result<void> check_delivered(const Trajectory& sample) {
   const std::size_t tokens = sample.tokens.size();
-  const bool raw = sample.reference.empty() && sample.teacher.empty() && sample.values.empty() &&
-                   !sample.score && sample.steps.empty();
+  bool raw = true;
+  each_sample_field<kAddedLater>([&](const auto& field) {
+    using Member = typename std::remove_cvref_t<decltype(field)>::Member;
+    raw = raw && sample.*field.member == Member();
+  });
   if (!raw) return refuse("that was scored already");
   if (tokens == 0 || sample.behaviour.size() != tokens || sample.versions.size() != tokens) {
     return refuse("of " + std::to_string(tokens) + " tokens with " +
                   std::to_string(sample.behaviour.size()) + " log-probs and " +
                   std::to_string(sample.versions.size()) + " versions");
   }
-  if (!sample.log_kept_mass.empty() && sample.log_kept_mass.size() != tokens) {
-    return refuse("of " + std::to_string(tokens) + " tokens with " +
-                  std::to_string(sample.log_kept_mass.size()) + " kept masses");
-  }
+  const std::string wrong = wrong_count(sample.facts, tokens);
+  if (!wrong.empty()) return refuse("of " + std::to_string(tokens) + " tokens with " + wrong);
   TROUPE_TRY(check_turns(sample));
   if (sample.feedback && !std::isfinite(*sample.feedback))
     return refuse("whose feedback is not a finite number");

@@ -6,6 +6,7 @@
 #include "runtime/core/result.hpp"
 #include "runtime/experience/finish_reason.hpp"
 #include "runtime/experience/ticket.hpp"
+#include "runtime/experience/token_facts.hpp"
 #include "runtime/experience/version_runs.hpp"
 
 #include <array>
@@ -30,7 +31,7 @@ struct StepReward {
 // the next turn.
 struct Turn {
   std::uint32_t begin = 0;            // its first drawn token, an index in the sample's `tokens`
-  std::vector<std::int32_t> context;  // the ids before that token, behind the turn before
+  std::vector<std::int32_t> context;  // the ids between the turn before and that token
   friend bool operator==(const Turn&, const Turn&) = default;
 };
 
@@ -44,14 +45,13 @@ struct Shares {
 
 // One sampled response, or one way through an episode of several turns. Lists are by token that the
 // policy drew; those of reference and critic stay empty in a run without them. What the policy did
-// not draw is in `turns` alone; row.hpp joins both for a forward pass.
+// not draw is in `turns` alone; row.hpp joins both for a forward pass. Each field has a row in
+// sample_fields.hpp.
 struct Trajectory {
   std::vector<std::int32_t> tokens;  // what was drawn, end tokens included
   std::vector<float> behaviour;      // log-prob when sampled: full vocabulary, at the temperature
   VersionRuns versions;              // of the weights that each token was sampled with
-  // Log of the probability of the tokens that could be drawn in each token's place, as
-  // engine::Sample has it; empty: 0 for all, since nothing was kept from the policy.
-  std::vector<float> log_kept_mass;
+  TokenFacts facts;
   FinishReason finish = FinishReason::kEos;
   std::string text;               // the decoded tokens, for rewards and rollout files
   std::vector<float> reference;   // log-prob under the reference model
@@ -60,7 +60,7 @@ struct Trajectory {
   std::optional<double> score;    // the rewards that score whole samples, as one; before shaping
   std::vector<StepReward> steps;  // by token; empty without a process reward model
   std::vector<Turn> turns;        // in order, the first begins with token 0; empty: one, no context
-  // Its episode's number in the group, from 1. Samples of an episode lie together. 0: the sample is
+  // The episode's number in the group, from 1. Samples of an episode are adjacent. 0: it is
   // an episode of its own.
   std::uint32_t episode = 0;
   std::optional<Shares> shares;  // drawn tokens that it has as context, at the same places
@@ -69,7 +69,7 @@ struct Trajectory {
   std::optional<double> feedback;
   std::vector<StepReward> feedback_steps;
 
-  // Its score, if it has one, and the rewards of its steps together.
+  // The sum of the sample's score, if it has one, and the rewards of its steps.
   double total() const {
     double sum = score.value_or(0.0);
     for (const StepReward& step : steps)
@@ -100,7 +100,7 @@ constexpr std::string_view state_name(GroupState state) {
 // that is no number or at none of them, or a field that only other roles may fill.
 core::Result<void> check_delivered(const Trajectory& sample);
 
-// The same error for turns alone.
+// Checks the turns alone.
 core::Result<void> check_turns(const Trajectory& sample);
 
 }  // namespace troupe::experience

@@ -5,7 +5,7 @@
 namespace troupe::experience {
 namespace {
 
-// Of a turn and of a reward in a message, beside the ids.
+// Bytes of a turn and of a reward in a message, besides the ids.
 constexpr std::uint64_t kTurn_bytes = 32, kStep_bytes = 16;
 
 }  // namespace
@@ -44,7 +44,7 @@ std::size_t row_length(const Trajectory& sample) {
 
 std::uint64_t turn_bytes(const Trajectory& sample) {
   return sample.turns.size() * kTurn_bytes + context_length(sample) * sizeof(std::int32_t) +
-         sample.feedback_steps.size() * kStep_bytes + sample.log_kept_mass.size() * sizeof(float);
+         sample.feedback_steps.size() * kStep_bytes + sample.facts.bytes();
 }
 
 }  // namespace troupe::experience

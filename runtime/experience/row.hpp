@@ -10,7 +10,7 @@
 
 namespace troupe::experience {
 
-// The ids behind the group's prompt. The row is complete by itself, also of a fork.
+// The ids after the group's prompt. The row is complete by itself, also of a fork.
 struct Row {
   std::vector<std::int32_t> ids;     // the last one is drawn
   std::vector<std::uint32_t> drawn;  // index in `ids` of each of the sample's tokens
@@ -25,7 +25,7 @@ bool has_context(const Trajectory& sample);
 std::size_t row_length(const Trajectory& sample);
 std::size_t context_length(const Trajectory& sample);
 
-// Upper bound of the bytes that the sample's turns take in a message: beside core::group_bytes.
+// Upper bound of the bytes that the sample's turns take in a message: besides core::group_bytes.
 std::uint64_t turn_bytes(const Trajectory& sample);
 
 }  // namespace troupe::experience

@@ -33,7 +33,7 @@ class VersionRuns {
   std::span<const Run> runs() const { return runs_; }
   std::size_t size() const { return size_; }  // tokens
   bool empty() const { return size_ == 0; }
-  // Of the first and of the last token. These and the two below need at least one token.
+  // Versions of the first and of the last token. These and the two below need at least one token.
   core::Version front() const { return runs_.front().version; }
   core::Version back() const { return runs_.back().version; }
   core::Version oldest() const;

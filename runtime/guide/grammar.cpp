@@ -4,7 +4,6 @@
 #include "runtime/guide/schema_check.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 namespace troupe::guide {
 namespace {
@@ -72,17 +71,15 @@ const char* name_of(GrammarKind kind) {
 }
 
 core::Result<void> check_grammar(const Grammar& grammar) {
-  if (grammar.text.size() > limits::kGuideGrammar_bytes_max) {
+  if (grammar.text.size() > limits::kGuideGrammar_bytes_max)
     return too_much(grammar, "bytes", grammar.text.size(), limits::kGuideGrammar_bytes_max);
-  }
   const Extent extent = extent_of(grammar.text, grammar.kind != GrammarKind::kRegex);
   if (extent.depth > limits::kGuideNesting_max) {
     return too_much(grammar, "brackets within one another", extent.depth,
                     limits::kGuideNesting_max);
   }
-  if (grammar.kind == GrammarKind::kJsonSchema && extent.colons > limits::kGuideMembers_max) {
+  if (grammar.kind == GrammarKind::kJsonSchema && extent.colons > limits::kGuideMembers_max)
     return too_much(grammar, "members", extent.colons, limits::kGuideMembers_max);
-  }
   if (grammar.kind == GrammarKind::kJsonSchema) return check_schema(grammar.text);
   return {};
 }
@@ -97,7 +94,7 @@ core::Result<Grammar> grammar_of(std::string_view text) {
     const std::string_view prefix = prefix_of(kind);
     if (text.starts_with(prefix)) return Grammar{kind, std::string(text.substr(prefix.size()))};
   }
-  return core::fail(core::ErrorCode::kInvalidArgument, "a grammar of no known kind");
+  return core::fail(core::ErrorCode::kInvalidArgument, "the grammar is of no known kind");
 }
 
 }  // namespace troupe::guide

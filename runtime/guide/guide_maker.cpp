@@ -12,9 +12,6 @@
 
 namespace troupe::guide {
 
-using core::ErrorCode;
-using core::fail;
-
 namespace {
 
 std::chrono::nanoseconds thread_time() {

@@ -8,7 +8,6 @@
 #include "runtime/guide/limits.hpp"
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>

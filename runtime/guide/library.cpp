@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 namespace troupe::guide {
 namespace {
@@ -23,7 +22,7 @@ Opened open_library() {
       named != nullptr && *named != '\0' ? named : core::program_file(kFile).string();
   const std::string remedy =
       std::string("; `") + kGuideBuild + "` makes it (TROUPE_GUIDE_LIBRARY names another place)";
-  if (path.empty()) return {nullptr, std::string(kFile) + " is not beside the program" + remedy};
+  if (path.empty()) return {nullptr, std::string(kFile) + " is not next to the program" + remedy};
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const why = dlerror();
@@ -31,9 +30,8 @@ Opened open_library() {
   }
   const auto* const table =
       static_cast<const troupe_guide_table*>(dlsym(handle, "troupe_guide_entry"));
-  if (table == nullptr || table->abi != TROUPE_GUIDE_ABI) {
+  if (table == nullptr || table->abi != TROUPE_GUIDE_ABI)
     return {nullptr, path + " is of another build than this program" + remedy};
-  }
   return {table, ""};
 }
 

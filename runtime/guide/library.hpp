@@ -1,5 +1,5 @@
-// Finds and opens libtroupe_guide.so: the file that TROUPE_GUIDE_LIBRARY names, else the one beside
-// the program or in ../lib beside it. The program itself needs no llguidance. Thread-safe; the
+// Finds and opens libtroupe_guide.so: the file that TROUPE_GUIDE_LIBRARY names, else that next to
+// the program or in its ../lib. The program itself needs no llguidance. Thread-safe; the
 // library stays open.
 #pragma once
 

@@ -38,7 +38,7 @@ bool keeps_minimum(const json& schema) {
   const auto wanted = schema.find("minProperties");
   if (wanted == schema.end()) return true;
   const auto least = parse::number_in(*wanted);
-  // Of no number the library says more; one pair is one property.
+  // The library itself reports a minimum that is not a number; one pair is one property.
   if (!least || *least <= 1) return true;
   return has_listed_names_alone(schema) || certain_properties(schema) >= *least;
 }
@@ -69,7 +69,7 @@ core::Result<void> check_schema(std::string_view schema) {
   if (!read || is_kept(*read, true)) return {};
   return core::fail(core::ErrorCode::kInvalidArgument,
                     "the JSON schema has `minProperties` where names are open, and one name "
-                    "written again would meet it",
+                    "written twice would satisfy it",
                     "list the names in `properties` with `additionalProperties` false, or make "
                     "them `required`");
 }

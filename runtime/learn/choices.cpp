@@ -1,7 +1,7 @@
 #include "runtime/learn/choices.hpp"
 
 #include "runtime/learn/chosen.hpp"
-#include "runtime/learn/loss_rows.hpp"
+#include "runtime/learn/loss/loss_rows.hpp"
 #include "runtime/learn/supervised/method_rows.hpp"
 #include "runtime/learn/supervised/pair_loss_rows.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
-#include "runtime/learn/advantage.hpp"
+#include "runtime/learn/advantage/advantage.hpp"
 
 #include <algorithm>
 #include <map>

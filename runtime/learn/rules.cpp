@@ -8,8 +8,8 @@ namespace troupe::learn {
 
 std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
   const Objective& objective = *algo.objective;
-  const Estimator& estimator = *algo.estimator;
-  const Correction& correction = *algo.correction;
+  const Estimator& estimator = *algo.advantage.estimator;
+  const Correction& correction = *algo.correction.type;
   const auto refuse = [](const char* key, const std::string& why, std::string advice = {}) {
     return core::Refusal{key, why, std::move(advice)};
   };
@@ -20,16 +20,16 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
         "rollout.n_samples_per_prompt",
         "algo.advantage.estimator " + by + " compares the samples of a prompt: give at least 2");
   }
-  if (group && algo.gamma != 1) {
+  if (group && algo.advantage.gamma != 1) {
     return refuse("algo.advantage.gamma", by + " has one reward a sample: give 1");
   }
-  if (algo.kl_coef != 0 && algo.kl_in_loss && !algo.kl_estimator->in_loss) {
+  if (algo.kl.init_coef != 0 && algo.kl.use_loss && !algo.kl.estimator->in_loss) {
     return refuse("algo.kl.estimator",
-                  std::string(algo.kl_estimator->name) +
+                  std::string(algo.kl.estimator->name) +
                       " has no expected gradient in the loss: give k2 or k3, or "
                       "--algo.kl.use_loss false");
   }
-  if (algo.kl_target > 0 && algo.kl_coef == 0) {
+  if (algo.kl.target > 0 && algo.kl.init_coef == 0) {
     return refuse("algo.kl.target", "steers algo.kl.init_coef, which is 0");
   }
   if (objective.needs_group && objective.reducer.empty() && !group) {
@@ -43,10 +43,10 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
                                         "--algo.reducer " +
                                         reducer + " and an estimator that compares samples");
   }
-  if (algo.kl_per_sample && algo.kl_in_loss) {
+  if (algo.kl.per_sample && algo.kl.use_loss) {
     return refuse("algo.kl.per_sample", "is of the reward: give --algo.kl.use_loss false");
   }
-  if (objective.sample_ratio && algo.kl_in_reward() && !algo.kl_per_sample) {
+  if (objective.sample_ratio && algo.kl_in_reward() && !algo.kl.per_sample) {
     return refuse("algo.kl.use_loss",
                   how + " has one advantage a sample: give --algo.kl.per_sample true too");
   }
@@ -73,7 +73,7 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
   if (algo.dual_clip != 0 && algo.dual_clip <= 1) {
     return refuse("actor.dual_clip", "must be above 1, or 0 for none");
   }
-  if (correction.has_range && algo.correction_low >= algo.correction_high) {
+  if (correction.has_range && algo.correction.low >= algo.correction.high) {
     return refuse("algo.correction.low", "must be below algo.correction.high");
   }
   return std::nullopt;

@@ -1,6 +1,7 @@
 #include "runtime/learn/trainers.hpp"
 
 #include "runtime/core/program_files.hpp"
+#include "runtime/core/shortage.hpp"
 #include "runtime/learn/build_id.hpp"
 
 #include <dlfcn.h>
@@ -16,7 +17,6 @@ namespace troupe::learn {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
 
 constexpr const char* kLibraryFile = "libtroupe_learn.so";
 
@@ -46,7 +46,7 @@ core::Result<void> check_build(const fs::path& library) {
   std::ifstream in(library, std::ios::binary);
   if (!in) {
     return core::fail(ErrorCode::kResources, "cannot read " + library.string(),
-                      "see that this user may");
+                      "check that this user may read it");
   }
   if (holds(in, kBuildId)) return {};
   return core::fail(ErrorCode::kResources,
@@ -64,22 +64,30 @@ void choose_same_bits_everywhere(void* torch) {
     choose(kCompatible);
 }
 
+// The loader has no error code: it says in words when there is no memory for a library.
+std::string hint_for(const std::string& why) {
+  const bool full = why.find("failed to map segment") != why.npos ||
+                    why.find("annot allocate memory") != why.npos;
+  return full ? std::string(core::kMoreMemory) : std::string(kTorchHint);
+}
+
 core::Result<const Trainers*> open_library() {
   TROUPE_TRY_ASSIGN(files, find_trainers());
   // Loads LibTorch by full path first; our library, which needs it by name, then gets this one.
   const std::string torch = (files.torch.folder / kTorchFile).string();
   void* const torch_handle = dlopen(torch.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (torch_handle == nullptr) {
-    return core::fail(ErrorCode::kResources, std::string("LibTorch cannot be loaded: ") + dlerror(),
-                      kTorchHint);
+    const std::string why = dlerror();
+    return core::fail(ErrorCode::kResources, "LibTorch cannot be loaded: " + why, hint_for(why));
   }
   choose_same_bits_everywhere(torch_handle);
   void* const handle = dlopen(files.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return core::fail(ErrorCode::kResources,
-                      std::string("cannot be loaded: ") + dlerror() + ", beside LibTorch in " +
-                          files.torch.folder.string(),
-                      kTorchHint);
+    const std::string why = dlerror();
+    return core::fail(
+        ErrorCode::kResources,
+        "cannot be loaded: " + why + ", next to LibTorch in " + files.torch.folder.string(),
+        hint_for(why));
   }
   const auto* entry = static_cast<const Trainers*>(dlsym(handle, "troupe_learn_entry"));
   if (entry == nullptr) {

@@ -6,11 +6,11 @@
 
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/critic_trainer.hpp"
-#include "runtime/learn/libtorch.hpp"
+#include "runtime/learn/model/train_pass.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
-#include "runtime/learn/train_pass.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/torch/libtorch.hpp"
 
 #include <filesystem>
 #include <memory>

@@ -31,7 +31,7 @@ ModelSpec plain_spec() {
   return spec;
 }
 
-// What the families of Gemma do beside that.
+// What the families of Gemma do besides that.
 ModelSpec capped_spec() {
   ModelSpec spec = plain_spec();
   spec.architecture = "Gemma3ForCausalLM";
@@ -49,7 +49,7 @@ ModelSpec capped_spec() {
   return spec;
 }
 
-// Log-probs and entropies of two samples behind one prompt.
+// Log-probs and entropies of two samples of one prompt.
 std::vector<float> canonical_outputs(core::TeamRunner& team,
                                      kernels::PanelDtype dtype,
                                      const ModelSpec& spec) {
@@ -89,7 +89,7 @@ std::string hash_of(core::TeamRunner& team, kernels::PanelDtype dtype) {
   return store::sha256_text(bytes).substr(0, kDigits);
 }
 
-// What beside the hash tells classes apart that no test compares.
+// What distinguishes classes that the hash cannot: the ABI and the GPU's architecture.
 std::string place_of(const core::TeamRunner& team) {
   const auto* const device = dynamic_cast<const kernels::cuda::DeviceTeam*>(&team);
   if (device == nullptr) return "/cpu";

@@ -6,7 +6,7 @@
 //   bf16-compute/v1/cpu/H                   a processor with the bf16 dot product
 //
 // H is the beginning of a SHA-256 of log-probs and entropies that two small models give on this
-// team, made from numbers that are the same everywhere. It finds what nobody declared: a broken
+// team, made from numbers that are the same everywhere. It finds undeclared differences: a broken
 // kernel, another libm, a compiler that contracts. docs/adr/0003 and 0007 say what belongs to a
 // class.
 #pragma once

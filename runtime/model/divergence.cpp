@@ -154,11 +154,12 @@ void HeadDivergence::measure(core::Team team, const Chunk& chunk) {
                             .inv_temperature = inv_temperature_.data(),
                             .block_max = block_max_.data(),
                             .block_sum = block_sum_.data()};
-    ops().vocab_finish({.rows = rows, .lse = lse_teacher_.data() + chunk.begin}, own);
+    ops().vocab_finish({.rows = rows, .lse = lse_teacher_.data() + chunk.begin, .targets = {}},
+                       own);
     rows.logits = chunk.logits;
     rows.ld = chunk.ld;
     ops().vocab_sums(rows, own, {0, vocab_blocks(*spec_)});
-    ops().vocab_finish({.rows = rows, .lse = lse_model_.data() + chunk.begin}, own);
+    ops().vocab_finish({.rows = rows, .lse = lse_model_.data() + chunk.begin, .targets = {}}, own);
   }
   for (std::int64_t r = own.begin; r < own.end; ++r) {
     const std::int64_t row = chunk.begin + r;

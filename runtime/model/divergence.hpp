@@ -32,7 +32,7 @@ struct DivergenceRow {
   double divergence = 0;
   // What the gradient takes off log p - log q or log p - log m; 0 where beta is 0.
   float mean = 0;
-  bool agrees = false;  // both have their greatest logit at the same token, of equal ones the first
+  bool agrees = false;  // whether both have the greatest logit at the same (first) token
 };
 
 // The log-sum-exps of one row's logits / temperature.

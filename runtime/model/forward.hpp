@@ -104,7 +104,7 @@ void forward_hidden(core::Team team,
                     KvPool& pool,
                     ForwardScratch& scratch);
 
-// The same for one part (weights_gate.hpp) after the other; the last is the final norm alone. Keeps
+// As above, one part (weights_gate.hpp) after another; the last is the final norm alone. Keeps
 // no choices of experts.
 void forward_part(core::Team team,
                   const PackedWeights& weights,

@@ -21,7 +21,7 @@ namespace troupe::model {
 struct SampleGroup {
   std::span<const std::int32_t> prompt;                  // at least one token
   std::vector<std::span<const std::int32_t>> responses;  // an empty one has no targets
-  // Of each response the indices of its tokens that are targets, ascending. Empty, or an empty
+  // For each response, the ascending indices of tokens that are targets. Empty, or an empty
   // entry: all are. The others are read like a prompt's tokens.
   std::vector<std::span<const std::uint32_t>> targets{};
 

@@ -42,7 +42,7 @@ class KvPool {
   std::uint64_t bytes() const;
 
  private:
-  // In bytes: where a layer begins.
+  // Where a layer begins, in bytes.
   std::int64_t begin_of(std::int64_t layer) const {
     return layers_ == 1 ? 0 : layer * blocks_ * block_bytes();
   }

@@ -12,7 +12,7 @@
 
 namespace troupe::model {
 
-// Those of the elements [begin, end) of a model's buffer that are read, in ascending order.
+// The elements to read among [begin, end) of a model's buffer, in ascending order.
 using ElementsToRead = std::function<std::vector<core::Range>(core::Range all)>;
 
 // load_model of these elements; `read`: null for all. What it leaves out is neither read nor

@@ -20,8 +20,6 @@ namespace troupe::model {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 
 constexpr const char* kHead = "lm_head.weight";
 constexpr const char* kEmbedding = "model.embed_tokens.weight";

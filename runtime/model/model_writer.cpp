@@ -1,8 +1,9 @@
 #include "runtime/model/model_writer.hpp"
 
+#include "runtime/core/texts.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <span>
 #include <utility>
 
@@ -10,7 +11,6 @@ namespace troupe::model {
 namespace {
 
 namespace fs = std::filesystem;
-using core::Result;
 using nlohmann::ordered_json;
 
 constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
@@ -52,9 +52,7 @@ Result<void> copy_tokenizer(const fs::path& from, const fs::path& to) {
 
 std::string shard_name(std::size_t index, std::size_t count) {
   if (count == 1) return "model.safetensors";
-  char name[64];
-  std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", index + 1, count);
-  return name;
+  return core::printed("model-%05zu-of-%05zu.safetensors", index + 1, count);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class ModelWriter {
   ModelFolder folder_;
   store::AtomicFolder target_;
   std::vector<Shard> shards_;
-  std::size_t shard_ = 0;  // that is written
+  std::size_t shard_ = 0;  // the one being written
   std::optional<WeightsWriter> file_;
   std::vector<store::CheckpointFile> written_;
 };

@@ -12,8 +12,6 @@
 namespace troupe::model {
 namespace {
 
-using core::Result;
-
 std::string layer_prefix(std::int64_t layer) {
   return "model.layers." + std::to_string(layer) + ".";
 }

@@ -36,7 +36,7 @@ class PackPlan {
     std::int64_t begin = 0, end = 0;
   };
   Place place_of(std::int64_t unit) const;
-  // Of its scales; empty for other than int8 panels.
+  // The place of its scales; empty for other than int8 panels.
   Place scales_of(std::int64_t unit) const;
   // The units that write bytes of [begin, end), in the order of their places. Not for int8.
   std::vector<std::int64_t> units_in(std::int64_t begin, std::int64_t end) const;
@@ -55,12 +55,12 @@ class PackPlan {
                  char* image,
                  bool here = false,
                  std::int64_t first = 0);
-  // The same, but writes the unit's bytes at `out` and its scales, if it has any, at `scales`
+  // Like fill_unit, but writes the unit's bytes at `out` and its scales, if it has any, at `scales`
   // instead, both 64-byte aligned. Host.
   void fill_unit_at(std::int64_t unit, const float* flat, char* out, char* scales = nullptr);
   // Fills the whole image from parameters in the same memory.
   void fill(const float* flat, char* image);
-  // The same for what stretches_in(`part`) names. `numbers`: the elements of `part`.
+  // Fills what stretches_in(`part`) names. `numbers`: the elements of `part`.
   void fill_part(core::Range part, const float* numbers, char* image);
 
  private:

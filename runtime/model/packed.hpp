@@ -35,7 +35,7 @@ class PackedWeights {
   const ModelSpec& spec() const { return spec_; }
   kernels::PanelDtype dtype() const { return dtype_; }
   core::Memory& memory() const { return data_.memory(); }
-  // How keys and values are stored beside these weights.
+  // How keys and values are stored next to these weights.
   kernels::KvDtype kv_dtype() const { return kernels::kv_dtype_of(dtype_, memory().on_host()); }
   core::Version version() const { return version_; }
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
@@ -49,13 +49,13 @@ class PackedWeights {
   // the team calls it. Ends with a barrier.
   void fill(core::Team team, const ParamStore& params, core::Version version);
 
-  // The same in units, to pack between other work (weight_packer.hpp). Fill each unit once, in any
+  // Packs in units, between other work (weight_packer.hpp). Fill each unit once, in any
   // order and from any member of the team, then set the version. `flat` is a buffer in ParamLayout
   // order, on the host or, with `here`, in the memory of these panels.
   std::int64_t fill_units() const { return plan_.units(); }
   void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
-  // The same for the pieces that begin in `part` of the flat buffer alone, which holds them whole.
+  // Fills only the pieces that begin in `part` of the flat buffer, which holds them whole.
   // `numbers`: the elements of `part`, in the memory of these panels. Every member of the team
   // calls it; the caller starts a new region before it reads them.
   void fill_range(core::Team team, const float* numbers, core::Range part);
@@ -64,8 +64,8 @@ class PackedWeights {
   void set_gate(WeightsGate* gate) { gate_ = gate; }
   // Elements of the flat buffer, ParamLayout::total.
   std::int64_t flat_size() const { return plan_.flat_size(); }
-  // All that `fill` writes, as one block: the image of these weights (pack_plan.hpp). Whoever
-  // writes it sets the version then.
+  // All that `fill` writes, as one block: the image of these weights (pack_plan.hpp). The
+  // writer sets the version afterwards.
   char* image() { return reinterpret_cast<char*>(data_.data()); }
   const char* image() const { return reinterpret_cast<const char*>(data_.data()); }
   std::int64_t image_bytes() const { return plan_.image_bytes(); }

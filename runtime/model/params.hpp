@@ -67,7 +67,7 @@ struct LayoutChoice {
   std::function<bool(const std::string& name)> keep;
   std::function<std::int64_t(std::int64_t layer, Linear linear)> rank;
   // Where each part of the model (weights_gate.hpp) begins, a multiple of 16; parts may have the
-  // same place. Null: each begins behind the one before.
+  // same place. Null: each begins where the last one ends.
   std::function<std::int64_t(std::int64_t part)> begin = nullptr;
 };
 
@@ -151,7 +151,7 @@ core::Result<std::vector<std::filesystem::path>> weight_files(const std::filesys
 
 // Writes config.json and model.safetensors (above `shard_bytes_max` bytes as shards with an index)
 // so that transformers can open them. Copies the tokenizer files of `tokenizer_from` unless that is
-// empty. Atomic: a temporary folder beside `folder`, fsync, rename.
+// empty. Atomic: a temporary folder next to `folder`, fsync, rename.
 core::Result<void> save_model(const ParamStore& params,
                               const std::filesystem::path& folder,
                               StorageDtype dtype,

@@ -23,7 +23,7 @@ class PartRoom {
   // Neighbouring tensors of a part.
   struct Place {
     core::Range tensors;  // in the flat buffer
-    core::Range steps;    // the same and the rest of their steps
+    core::Range steps;    // those tensors with the rest of their steps
     std::int64_t at = 0;  // where these steps begin in the room
     bool alone = false;   // no other tensors have this place
     std::int64_t of(std::int64_t flat) const { return at + flat - steps.begin; }

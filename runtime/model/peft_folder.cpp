@@ -1,5 +1,6 @@
 #include "runtime/model/peft_folder.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/model/spec_json.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/safetensors.hpp"
@@ -16,8 +17,6 @@ namespace troupe::model {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
@@ -27,9 +26,7 @@ constexpr const char* kPrefix = "base_model.model.";
 constexpr const char* kBaseCrc = "troupe_base_crc32c";
 
 std::string crc_text(std::uint32_t crc) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%08x", crc);
-  return text;
+  return core::printed("%08x", crc);
 }
 
 // The value of `target_modules`: short names if each map has an adapter in all layers or in none,
@@ -154,7 +151,7 @@ class AdapterFile {
   // Refuses an adapter of which a part is missing, or which has more than it says.
   Result<void> compare(const PeftTargets& targets, const Contents& contents) const {
     for (const auto& [module, place] : modules_) {
-      const bool named = targets.have(module, place.first);
+      TROUPE_TRY_ASSIGN(named, targets.have(module, place.first));
       if (named == contents.ranks.contains(place)) continue;
       const std::string rest = " tensors of " + module + ", which " + kConfig;
       return named ? bad("it has no" + rest + " names in `target_modules`")
@@ -215,7 +212,7 @@ class AdapterFile {
     if (view == nullptr && is_head_or_embedding(name)) {
       return bad("tensor " + tensor.name + ": " + kNoSuchAdapters);
     }
-    if (view == nullptr) return bad("tensor " + tensor.name + " is no weight of this model");
+    if (view == nullptr) return bad("tensor " + tensor.name + " is not a weight of this model");
     if (tensor.shape != view->shape) {
       return bad("tensor " + tensor.name + " has shape " + shape_text(tensor.shape) +
                  " where this model has " + shape_text(view->shape));

@@ -5,27 +5,41 @@
 #include "runtime/model/spec_json.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
+
+namespace troupe::parse {
+class NamePattern;
+}
 
 namespace troupe::model {
 
 class PeftTargets {
  public:
-  // Error kData: a key has a value of another kind.
+  // Error kData: a key has a value of another kind, or a regular expression that is not evaluated
+  // here (parse::NamePattern).
   static core::Result<PeftTargets> read(const ConfigReader& config);
 
-  // Whether the configuration says it with words. A regular expression is not evaluated, for the
-  // folder may be a stranger's, and nothing bounds what one costs.
+  // Whether the configuration says it.
   bool are_known() const noexcept { return known_; }
 
-  // `module`: "model.layers.3.self_attn.q_proj".
-  bool have(const std::string& module, std::int64_t layer) const;
+  // `module`: "model.layers.3.self_attn.q_proj". Error kData: a regular expression takes too many
+  // steps.
+  core::Result<bool> have(const std::string& module, std::int64_t layer) const;
 
  private:
+  // What one key says: names, or an expression that a whole name must match.
+  struct Choice {
+    std::vector<std::string> words;
+    std::shared_ptr<const parse::NamePattern> pattern;  // null: the words count
+  };
+  static core::Result<Choice> read_choice(const ConfigReader& config, const char* key);
+  static core::Result<bool> has(const Choice& choice, const std::string& module);
+
   bool known_ = true, all_ = false;
-  std::vector<std::string> words_, excluded_;
-  std::vector<std::int64_t> layers_;  // empty: all
+  Choice wanted_, excluded_;
+  std::vector<std::int64_t> layers_;  // empty: all; of names alone, as PEFT has it
 };
 
 // True for an output head or an input embedding, to which no adapter can be put here.

@@ -43,7 +43,7 @@ struct ForwardPlan {
   // Filled by `finish`: attention items, divided among members by cost.
   std::vector<kernels::AttentionItem> items;
   std::vector<std::int32_t> item_begin;              // [members + 1]
-  bool one_row_items = false, longer_items = false;  // whether there are such
+  bool one_row_items = false, longer_items = false;  // whether there are any
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
   void clear();

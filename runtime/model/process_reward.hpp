@@ -1,5 +1,5 @@
 // What a process reward model was trained with, kept in its config.json as the object
-// `process_reward`, so that whoever scores with the model need not say it again. Pure functions.
+// `process_reward`, so that scoring with the model need not state it again. Pure functions.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -12,7 +12,7 @@
 namespace troupe::model {
 
 struct ProcessReward {
-  std::string placeholder;           // token behind each step, as text
+  std::string placeholder;           // token after each step, as text
   std::vector<std::string> rewards;  // tokens of the choice, the best first; empty: all
   std::string separator;             // between two steps
 

@@ -1,4 +1,4 @@
-// The RoPE part of config.json, in both spellings: `rope_theta` beside `rope_scaling`
+// The RoPE part of config.json, in both spellings: `rope_theta` next to `rope_scaling`
 // (transformers 4), or one `rope_parameters` object (transformers 5).
 #include "runtime/model/spec_json.hpp"
 
@@ -10,7 +10,6 @@
 namespace troupe::model {
 namespace {
 
-using core::Result;
 using nlohmann::json;
 
 Result<void> read_llama3(const ConfigReader& keys, RopeSpec& rope) {
@@ -80,7 +79,7 @@ Result<bool> keeps_to_original(const ConfigReader& config, const ModelSpec& spec
 }
 
 // Derives the longrope values that depend on the rest of the file, as transformers does: a length
-// beside the object takes precedence over one in it, and a missing `factor` is the ratio of the
+// next to the object takes precedence over one in it, and a missing `factor` is the ratio of the
 // lengths.
 Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, RopeSpec& rope) {
   if (rope.kind != RopeSpec::Kind::kLongRope) return {};
@@ -204,7 +203,7 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
     TROUPE_TRY_SET(theta, config.number("rope_local_base_freq", family.sliding_theta));
     if (!(theta > 1)) return config.malformed("`rope_local_base_freq` must be above 1");
   }
-  // Keys beside the object are the older spelling, and the defaults for the newer one.
+  // Keys next to the object are the older spelling, and the defaults for the newer one.
   TROUPE_TRY_SET(spec.rope.theta, config.number("rope_theta", family.rope_theta));
   TROUPE_TRY_SET(spec.rope.partial, config.number("partial_rotary_factor", 1.0));
   if (!(spec.rope.theta > 1)) return config.malformed("`rope_theta` must be above 1");

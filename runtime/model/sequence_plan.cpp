@@ -9,8 +9,6 @@
 namespace troupe::model {
 namespace {
 
-using core::Result;
-
 Result<void> check_sequence(const Sequence& sequence,
                             std::int64_t rows,
                             const ModelSpec& spec,

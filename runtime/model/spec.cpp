@@ -17,8 +17,6 @@
 namespace troupe::model {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
 using nlohmann::json;
 
 // OpenRLHF's own classes have the body and head of transformers' classification models. The head's

@@ -130,8 +130,8 @@ ModelSpec with_score_head(const ModelSpec& spec);
 std::optional<std::string> longrope_note(const ModelSpec& spec);
 
 // Finds the folder of the model that a user names: a path to it, to a checkpoint or to a run (the
-// newest model in its ckpt/), or org/name in the local hub cache ($HF_HUB_CACHE, $HF_HOME/hub,
-// huggingface/hub in $XDG_CACHE_HOME or ~/.cache; refs/main, then the newest snapshot).
+// newest model in its ckpt/), or OWNER/NAME[@REVISION] of a hub (names/locate.hpp: from its cache
+// on this host, or downloaded).
 core::Result<std::filesystem::path> resolve_model(const std::string& name_or_path);
 
 // The rotary / 2 angular frequencies, scaled as `rope` says.

@@ -8,8 +8,6 @@
 
 namespace troupe::model {
 
-using core::ErrorCode;
-using core::Result;
 using nlohmann::json;
 
 const json* ConfigReader::find(const char* key) const {

@@ -89,15 +89,15 @@ struct FinalNormNode : Function<FinalNormNode> {
   static Variable forward(AutogradContext* ctx, const Variable& /*x*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_final_norm();
-    return head_view(*tape, tape->head_in());
+    return head_view(*tape, tape->head().in());
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     TrainTape& tape = tape_of(ctx);
     const float* values = values_of(gradients[0]);
     TROUPE_CHECK(values != nullptr, "the head's input has no gradient");
-    if (values != tape.dhead_in())
-      tape.memory().upload(tape.dhead_in(), values, gradients[0].nbytes());
-    tape.backward_final_norm(tape.dhead_in());
+    if (values != tape.head().din())
+      tape.memory().upload(tape.head().din(), values, gradients[0].nbytes());
+    tape.backward_final_norm();
     return {hidden_view(tape, tape.dx()), Variable()};
   }
 };
@@ -113,10 +113,10 @@ struct HeadNode : Function<HeadNode> {
     keep(ctx, tape);
     ctx->saved_data["entropy"] = want_entropy;
     ctx->set_materialize_grads(false);
-    tape->forward_head(*targets, static_cast<float>(temperature), want_entropy, teacher);
-    variable_list outputs = {at::tensor(tape->logprobs(), at::kFloat)};
-    if (want_entropy) outputs.push_back(at::tensor(tape->entropies(), at::kFloat));
-    if (teacher != nullptr) outputs.push_back(at::tensor(tape->divergences(), at::kFloat));
+    tape->head().forward(*targets, static_cast<float>(temperature), want_entropy, teacher);
+    variable_list outputs = {at::tensor(tape->head().logprobs(), at::kFloat)};
+    if (want_entropy) outputs.push_back(at::tensor(tape->head().entropies(), at::kFloat));
+    if (teacher != nullptr) outputs.push_back(at::tensor(tape->head().divergences(), at::kFloat));
     return outputs;
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
@@ -128,8 +128,8 @@ struct HeadNode : Function<HeadNode> {
     };
     const float* dentropies = take(ctx->saved_data["entropy"].toBool());
     const float* ddivergences = take(true);
-    tape.backward_head(dlogprobs, dentropies, ddivergences);
-    return {head_view(tape, tape.dhead_in()),
+    tape.head().backward(dlogprobs, dentropies, ddivergences);
+    return {head_view(tape, tape.head().din()),
             Variable(),
             Variable(),
             Variable(),
@@ -141,15 +141,15 @@ struct HeadNode : Function<HeadNode> {
 struct ValueNode : Function<ValueNode> {
   static Variable forward(AutogradContext* ctx, const Variable& /*head_in*/, TrainTape* tape) {
     keep(ctx, tape);
-    tape->forward_values();
-    return at::tensor(tape->values(), at::kFloat);
+    tape->head().forward_values();
+    return at::tensor(tape->head().values(), at::kFloat);
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     TrainTape& tape = tape_of(ctx);
     const float* dvalues = values_of(gradients[0]);
     TROUPE_CHECK(dvalues != nullptr, "values without gradient");
-    tape.backward_values(dvalues);
-    return {head_view(tape, tape.dhead_in()), Variable()};
+    tape.head().backward_values(dvalues);
+    return {head_view(tape, tape.head().din()), Variable()};
   }
 };
 

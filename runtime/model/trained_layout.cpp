@@ -9,8 +9,6 @@
 namespace troupe::model {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
 using Names = std::vector<std::string>;
 
 constexpr const char* kAllLinear = "all-linear";
@@ -99,10 +97,10 @@ Result<void> check_lora(const ModelSpec& spec, const LoraSettings& lora, const s
   for (const std::string& word : lora.target) {
     for (const std::string_view other : {"lm_head", "embed_tokens", "score"}) {
       if (word != other && !word.ends_with("." + std::string(other))) continue;
-      return core::fail(ErrorCode::kConfig,
-                        "--" + key + ".lora.target '" + word +
-                            "': heads and embeddings have no adapters here",
-                        "name linear maps of the layers, or all-linear");
+      return core::fail(
+          ErrorCode::kConfig,
+          "--" + key + ".lora.target '" + word + "': heads and embeddings have no adapters here",
+          "name linear maps of the layers, or all-linear");
     }
   }
   Names modules = all_modules(spec);

@@ -3,6 +3,7 @@
 // frozen tensors cost neither memory nor a product there. Pure functions; any thread.
 #pragma once
 
+#include "runtime/config/key_types.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/params.hpp"
 
@@ -13,12 +14,13 @@
 
 namespace troupe::model {
 
+using config::Float, config::Int, config::Texts;
+
+// W + (alpha / rank) B A. An item of `target` may be the end of a module's name ("q_proj",
+// "mlp.up_proj", "model.layers.3.mlp.up_proj"), as PEFT reads `target_modules`.
 struct LoraSettings {
-  std::int64_t rank = 0;  // 0: no adapters; the weights themselves are trained
-  double alpha = 16;      // W + (alpha / rank) B A
-  // Modules that get an adapter: "all-linear", or the end of a module's name ("q_proj",
-  // "mlp.up_proj", "model.layers.3.mlp.up_proj"), as PEFT reads `target_modules`.
-  std::vector<std::string> target = {"all-linear"};
+#define KEYS "runtime/model/lora_keys.def"
+#include "runtime/config/fill.def"
 };
 
 struct TrainedSet {

@@ -11,8 +11,6 @@ namespace troupe::model {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 using nlohmann::json;
 using store::SafetensorsFile;
 using store::TensorInfo;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kLayerPrefix = "model.layers.";
 
-// Tensors begin at multiples of this many elements; what lies between two is nobody's.
+// Tensors begin at multiples of this many elements; the gap between two is padding.
 constexpr std::int64_t kTensorStep = 16;
 
 void append_range(std::vector<core::Range>& ranges, core::Range range) {

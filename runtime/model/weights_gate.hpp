@@ -25,7 +25,7 @@ class WeightsGate {
   virtual void close(std::int64_t part, bool backward) noexcept = 0;
 };
 
-// The weights of a part could not be brought.
+// The weights of a part could not be fetched.
 class GateFailure : public std::exception {
  public:
   explicit GateFailure(core::Error error) : error_(std::move(error)) {}

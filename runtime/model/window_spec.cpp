@@ -10,7 +10,6 @@
 namespace troupe::model {
 namespace {
 
-using core::Result;
 using nlohmann::json;
 
 // Reads `layer_types`: one word per layer.

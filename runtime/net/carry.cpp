@@ -15,7 +15,6 @@
 namespace troupe::net {
 
 namespace asio = boost::asio;
-using core::ErrorCode;
 
 namespace {
 

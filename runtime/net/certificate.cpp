@@ -6,8 +6,6 @@
 namespace troupe::net {
 namespace {
 
-using core::ErrorCode;
-
 core::Result<void> add_extension(X509* certificate,
                                  X509* issuer,
                                  int nid,
@@ -16,9 +14,8 @@ core::Result<void> add_extension(X509* certificate,
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
   X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str());
-  if (extension == nullptr) {
+  if (extension == nullptr)
     return openssl_failure(ErrorCode::kConfig, "the certificate extension '" + value + "'");
-  }
   const int added = X509_add_ext(certificate, extension, -1);
   X509_EXTENSION_free(extension);
   if (added != 1) return openssl_failure(ErrorCode::kInternal, "cannot add an extension");
@@ -49,9 +46,8 @@ core::Result<std::string> alternative_names(const std::vector<std::string>& host
 core::Result<void> set_serial(X509* certificate) {
   constexpr int kBits = 127;  // one less than 16 bytes, so that the number is positive
   const std::unique_ptr<BIGNUM, OpensslFree<BN_free>> number(BN_new());
-  if (!number || BN_rand(number.get(), kBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) != 1) {
+  if (!number || BN_rand(number.get(), kBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) != 1)
     return openssl_failure(ErrorCode::kResources, "no random bytes for a serial number");
-  }
   if (BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr) return {};
   return openssl_failure(ErrorCode::kInternal, "cannot set a serial number");
 }
@@ -66,9 +62,8 @@ core::Result<void> add_extensions(X509* certificate, X509* issuer, const Certifi
   TROUPE_TRY(add_extension(certificate, issuer, NID_subject_key_identifier, "hash"));
   if (authority) return {};
   TROUPE_TRY(add_extension(certificate, issuer, NID_ext_key_usage, "serverAuth,clientAuth"));
-  if (issuer != certificate) {
+  if (issuer != certificate)
     TROUPE_TRY(add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always"));
-  }
   TROUPE_TRY_ASSIGN(names, alternative_names(spec.hosts));
   if (names.empty()) return {};
   return add_extension(certificate, issuer, NID_subject_alt_name, names);
@@ -106,9 +101,8 @@ core::Result<CertificatePtr> make_certificate(const CertificateSpec& spec,
       X509_set_pubkey(certificate, key) == 1;
   if (!filled) return openssl_failure(ErrorCode::kInternal, "cannot fill a certificate");
   TROUPE_TRY(add_extensions(certificate, signer, spec));
-  if (X509_sign(certificate, issuer != nullptr ? issuer_key : key, EVP_sha256()) == 0) {
+  if (X509_sign(certificate, issuer != nullptr ? issuer_key : key, EVP_sha256()) == 0)
     return openssl_failure(ErrorCode::kInternal, "cannot sign a certificate");
-  }
   return {std::move(made)};
 }
 

@@ -23,7 +23,6 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
-#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -33,7 +32,6 @@ namespace troupe::net {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using core::ErrorCode;
 
 namespace {
 
@@ -147,8 +145,9 @@ void Gateway::Impl::refuse(const Visitor& visitor, const std::string& why) {
 
 async::task<void> Gateway::Impl::accept_all() {
   for (;;) {
-    while (crowded() && !make_room()) {
-      co_await freed.wait(async::Deadline::after(timers, kLook));
+    while (crowded()) {
+      co_await asio::post(work.executor(), kToken);  // what was read already counts first
+      if (crowded() && !make_room()) co_await freed.wait(async::Deadline::after(timers, kLook));
     }
     tcp::socket socket(work.executor());
     const auto [code] = co_await acceptor->async_accept(socket, kToken);
@@ -163,7 +162,7 @@ async::task<void> Gateway::Impl::accept_all() {
   }
 }
 
-// Without it, a gateway to which nobody comes would not warn.
+// Without it, a gateway without clients would not warn.
 async::task<void> Gateway::Impl::watch_certificates() {
   for (;;) {
     context.current();
@@ -177,15 +176,15 @@ void Gateway::Impl::welcome(tcp::socket socket) {
   if (code) return;  // the client has disconnected already
   const core::TimePoint now = timers.now();
   const std::string address = endpoint.address().to_string();
-  if (failures.full(address, now) && !proven.knows(address, now)) {
+  if (failures.full(address, now) && !proven.knows(address, now))
     return reset_on_close(socket.native_handle(), true);
-  }
   set_peer_options(socket);
+  const core::TimePoint since = silent_since(socket, now);
   auto visitor = std::make_shared<Visitor>(std::move(socket), context.current(), work.executor());
   visitor->address = address;
   visitor->network = network_of(endpoint.address());
   visitor->endpoint = (std::ostringstream() << endpoint).str();
-  visitor->since = now;
+  visitor->since = since;
   pending.push_back(visitor);
   work.scope().spawn("", visit(std::move(visitor)));
 }
@@ -196,9 +195,8 @@ bool Gateway::Impl::make_room() {
   const core::TimePoint now = timers.now();
   std::map<std::string, std::vector<std::shared_ptr<Visitor>>> crowds;
   for (const auto& visitor : pending) {
-    if (now - visitor->since >= kSilence && visitor->silent()) {
+    if (now - visitor->since >= kSilence && visitor->silent())
       crowds[visitor->network].push_back(visitor);
-    }
   }
   const auto most =
       std::ranges::max_element(crowds, {}, [](const auto& crowd) { return crowd.second.size(); });
@@ -227,9 +225,8 @@ void Gateway::Impl::book_failure(const Visitor& visitor, const core::Error& erro
 
 async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   auto executor = co_await asio::this_coro::executor;
-  std::function<void()> cut = [visitor] { visitor->cut(); };
-  async::Timer limit =
-      timers.arm(executor, timers.now() + limits::kGatewayAuthentication, std::move(cut));
+  const std::function<void()> cut = [visitor] { visitor->cut(); };
+  async::Timer limit = timers.arm(executor, timers.now() + limits::kGatewayAuthentication, cut);
 
   auto request = co_await greet(visitor.get());
   if (work.scope().cancelled()) co_return;
@@ -239,10 +236,13 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
     book_failure(*visitor, request.error());
     co_return;
   }
+  limit = timers.arm(executor, timers.now() + limits::kGatewayReach, cut);
   const ProvenVisit inside(proven, carried, timers, visitor->address);
   const core::AtExit let_go([this, visitor] {
     if (visitor->other) offers.finish(*visitor->other);
   });
+  std::optional<GatewayOffers::Announced> announced;
+  if (request->errand == GatewayErrand::kOffer) announced.emplace(offers, request->service);
   auto connected = co_await connect(visitor.get(), *request);
   if (work.scope().cancelled()) co_return;
   if (!connected) {
@@ -264,7 +264,7 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   co_await std::move(carried_through);
 }
 
-// Carries the bytes of a connection on a strand of its own; nobody else touches it meanwhile but
+// Carries the bytes of a connection on a strand of its own; nothing else touches it meanwhile but
 // `close`, which ends it there. Asio 1.26 must not cancel a coroutine that waits for another
 // strand. Both ends see how the connection ends, so the gateway does not log it.
 async::task<void> Gateway::Impl::carry_through(std::shared_ptr<Visitor> visitor) {
@@ -305,7 +305,7 @@ async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, Gateway
               : "there is no service '" + request.service + "' behind this gateway";
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNoService, request.proof, reason));
     co_return core::fail(ErrorCode::kNotFound,
-                         offer ? "not for others to offer" : "no such service");
+                         offer ? "others may not offer it" : "no such service");
   }
   if (request.errand == GatewayErrand::kIntroduce) {
     std::string pass;
@@ -340,7 +340,7 @@ async::task<core::Result<void>> Gateway::Impl::reach(Visitor* visitor,
                                                      std::optional<Service> service,
                                                      std::string name) {
   if (!service) {
-    const auto deadline = async::Deadline::after(timers, limits::kGatewayAuthentication);
+    const auto deadline = async::Deadline::after(timers, limits::kOfferWait);
     auto taken = offers.take(std::move(name), deadline);
     visitor->other = co_await std::move(taken);
     if (!visitor->other) co_return core::fail(ErrorCode::kPeerLost, "its peer is gone or busy");

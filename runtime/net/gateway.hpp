@@ -1,9 +1,9 @@
 // The only port that a run opens to other hosts. A peer connects by TLS 1.3, proves itself by the
 // join token or a certificate of the run's CA, and names a service. The gateway then carries its
 // bytes to that service's Unix socket or port on 127.0.0.1, or to a peer that offers the service
-// (Offer). `open` refuses to start without
-// authentication. A peer that has not proved itself within kGatewayAuthentication is cut off. After
-// kGatewayFailures_max wrong proofs within a minute, an address from which no peer has proved
+// (Offer). `open` refuses to start without authentication. A peer that has not proved itself within
+// kGatewayAuthentication is cut off, one whose service is not reached within kGatewayReach too.
+// After kGatewayFailures_max wrong proofs within a minute, an address from which no peer has proved
 // itself is refused for up to a minute (docs/security.md). Certificates that change are read again
 // for new connections (LiveContext). Lives in the run's head process and works on threads of its
 // own, up to kGatewayThreads_max: connections prove themselves on one strand, then each is carried

@@ -13,8 +13,6 @@
 
 namespace troupe::net {
 
-using core::ErrorCode;
-
 namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
@@ -58,9 +56,8 @@ core::Result<void> check_auth(const GatewayAuth& auth) {
 
 core::Result<std::string> make_token() {
   unsigned char bytes[kToken_bytes];
-  if (RAND_bytes(bytes, sizeof bytes) != 1) {
+  if (RAND_bytes(bytes, sizeof bytes) != 1)
     return openssl_failure(ErrorCode::kResources, "no random bytes for a join token");
-  }
   std::string token;
   for (const unsigned char byte : bytes) {
     token += kHexDigits[byte >> 4];
@@ -98,11 +95,10 @@ core::Result<std::string> read_token_file(const std::filesystem::path& path) {
   const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return core::fail(ErrorCode::kConfig, where + ": " + system_reason());
   struct stat status = {};
-  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return core::fail(ErrorCode::kConfig, where + " is not a regular file");
-  }
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return core::fail(ErrorCode::kConfig, where + " can be read by others than its owner",
+    return core::fail(ErrorCode::kConfig, where + " can be read by users other than its owner",
                       "chmod 600 " + path.string());
   }
   char buffer[2 * kToken_bytes + 3];

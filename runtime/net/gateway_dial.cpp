@@ -11,7 +11,6 @@ namespace troupe::net {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using core::ErrorCode;
 
 void Dialled::cut() {
   late = true;

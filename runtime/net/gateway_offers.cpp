@@ -5,27 +5,31 @@
 
 namespace troupe::net {
 
+GatewayOffers::Announced::Announced(GatewayOffers& offers, std::string service)
+    : self_(offers), service_(std::move(service)) {
+  ++self_.services_[service_].all;
+}
+
+GatewayOffers::Announced::~Announced() {
+  const auto listed = self_.services_.find(service_);
+  if (--listed->second.all == 0) self_.services_.erase(listed);
+  self_.changed_.notify_all();
+}
+
 struct GatewayOffers::Listing {
-  Listing(GatewayOffers& offers, std::string name, std::shared_ptr<Offered> one)
-      : self(offers), service(std::move(name)), offered(std::move(one)) {
-    Service& listed = self.services_[service];
-    listed.ready.push_back(offered);
-    ++listed.all;
+  Listing(GatewayOffers& offers, const std::string& service, std::shared_ptr<Offered> one)
+      : self(offers), announced(offers, service), offered(std::move(one)) {
+    self.services_[service].ready.push_back(offered);
     self.changed_.notify_all();
   }
-  ~Listing() {
-    const auto listed = self.services_.find(service);
-    listed->second.ready.remove(offered);
-    if (--listed->second.all == 0) self.services_.erase(listed);
-    self.changed_.notify_all();
-  }
+  ~Listing() { self.services_[announced.service()].ready.remove(offered); }
   GatewayOffers& self;
-  const std::string service;
+  const Announced announced;
   const std::shared_ptr<Offered> offered;
 };
 
 async::task<void> GatewayOffers::keep(std::string service, std::shared_ptr<Offered> offered) {
-  const Listing listed(*this, std::move(service), offered);
+  const Listing listed(*this, service, offered);
   // The peer sends nothing before it is told, so whatever wakes this means that it has left.
   using Socket = TlsStream::Socket;
   static_cast<void>(co_await offered->tls->socket().async_wait(Socket::wait_read, kToken));

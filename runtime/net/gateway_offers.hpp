@@ -28,6 +28,21 @@ class GatewayOffers {
  public:
   explicit GatewayOffers(async::Timers& timers) : timers_(timers), changed_(timers) {}
 
+  // Makes a service known while this object lives. A peer that offers it is told that it is let in
+  // before its connection is kept, and others may ask for the service at once.
+  class Announced {
+   public:
+    Announced(GatewayOffers& offers, std::string service);
+    Announced(const Announced&) = delete;
+    Announced& operator=(const Announced&) = delete;
+    ~Announced();
+    const std::string& service() const { return service_; }
+
+   private:
+    GatewayOffers& self_;
+    const std::string service_;
+  };
+
   // Keeps the connection on offer. Returns when it may be closed: its peer has left, or whoever
   // took it is done with it.
   async::task<void> keep(std::string service, std::shared_ptr<Offered> offered);
@@ -41,7 +56,7 @@ class GatewayOffers {
  private:
   struct Service {
     std::list<std::shared_ptr<Offered>> ready;  // the oldest first
-    std::size_t all = 0;                        // that are there, also those that were taken
+    std::size_t all = 0;                        // announced and kept ones, taken ones included
   };
   struct Listing;  // of a connection, while it is there
 

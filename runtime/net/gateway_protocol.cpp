@@ -11,8 +11,6 @@
 namespace troupe::net {
 namespace {
 
-using core::ErrorCode;
-
 constexpr char kMagic[] = {'T', 'R', 'D', 'P'};
 constexpr char kVersion = 1;
 constexpr std::size_t kHello_bytes = 8 + 32;
@@ -22,9 +20,8 @@ using Block = std::array<char, 32>;
 
 core::Result<Block> random_block() {
   Block block;
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(block.data()), 32) != 1) {
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(block.data()), 32) != 1)
     return openssl_failure(ErrorCode::kResources, "no random bytes");
-  }
   return block;
 }
 
@@ -63,9 +60,8 @@ bool plain_name(const std::string& name) {
 
 // Checks the fixed-size part of the client's first message, which precedes the service's name.
 core::Result<void> check_hello(const std::array<char, kHello_bytes>& hello, bool by_token) {
-  if (std::memcmp(hello.data(), kMagic, 4) != 0) {
+  if (std::memcmp(hello.data(), kMagic, 4) != 0)
     return core::fail(ErrorCode::kPeerLost, "the peer does not speak the gateway's protocol");
-  }
   if (hello[4] != kVersion) {
     return core::fail(ErrorCode::kPeerLost,
                       "the peer speaks version " +
@@ -75,9 +71,8 @@ core::Result<void> check_hello(const std::array<char, kHello_bytes>& hello, bool
   const bool errand = hello[5] >= static_cast<char>(GatewayErrand::kIntroduce) &&
                       hello[5] <= static_cast<char>(GatewayErrand::kOffer);
   const auto length = static_cast<unsigned char>(hello[7]);
-  if (!errand || length == 0 || length > kServiceName_bytes_max) {
+  if (!errand || length == 0 || length > kServiceName_bytes_max)
     return core::fail(ErrorCode::kPeerLost, "the peer's hello is malformed");
-  }
   if (hello[6] != (by_token ? 0 : 1)) {
     return core::fail(ErrorCode::kConfig, by_token ? "the peer has no join token"
                                                    : "the peer has a token, not a certificate");
@@ -105,9 +100,8 @@ async::task<core::Result<GatewayRequest>> admit(TlsStream* tls, const GatewayAut
   exchange.errand = hello[5];
   exchange.service.resize(static_cast<unsigned char>(hello[7]));
   TROUPE_CO_TRY(co_await tls->read_exactly(exchange.service.data(), exchange.service.size()));
-  if (!plain_name(exchange.service)) {
+  if (!plain_name(exchange.service))
     co_return core::fail(ErrorCode::kPeerLost, "the peer's hello is malformed");
-  }
   GatewayRequest request;
   request.errand = static_cast<GatewayErrand>(exchange.errand);
   const std::size_t slash = exchange.service.find('/');
@@ -168,9 +162,8 @@ async::task<core::Result<std::string>> verdict_of(TlsStream* tls, std::string wa
   TROUPE_CO_TRY(co_await tls->read_exactly(head.data(), head.size()));
   const std::size_t size = static_cast<std::size_t>(static_cast<unsigned char>(head[1])) * 256 +
                            static_cast<unsigned char>(head[2]);
-  if (size > kVerdictText_bytes_max) {
+  if (size > kVerdictText_bytes_max)
     co_return core::fail(ErrorCode::kPeerLost, "the gateway's verdict is malformed");
-  }
   std::string text(size, '\0');
   TROUPE_CO_TRY(co_await tls->read_exactly(text.data(), text.size()));
   const auto verdict = static_cast<GatewayVerdict>(head[0]);
@@ -189,9 +182,8 @@ async::task<core::Result<std::string>> enter(TlsStream* tls,
                                              const GatewayAuth* auth,
                                              GatewayErrand errand,
                                              std::string service) {
-  if (!plain_name(service) || service.size() > kServiceName_bytes_max) {
-    co_return core::fail(ErrorCode::kConfig, "'" + printable(service) + "' is no service name");
-  }
+  if (!plain_name(service) || service.size() > kServiceName_bytes_max)
+    co_return core::fail(ErrorCode::kConfig, "'" + printable(service) + "' is not a service name");
   Exchange exchange;
   TROUPE_CO_TRY_SET(exchange.client_nonce, random_block());
   exchange.errand = static_cast<char>(errand);

@@ -39,10 +39,10 @@ struct Visitor {
   std::string address, network, endpoint;
   std::string pass;
   LastHeard heard;
-  core::TimePoint since{};
-  bool late = false;     // `cut` was called, by the timer unless `crowded`
-  bool crowded = false;  // it was cut to make room
-  bool shaken = false;   // its TLS handshake is complete
+  core::TimePoint since{};  // when its silence can have begun
+  bool late = false;        // `cut` was called, by the timer unless `crowded`
+  bool crowded = false;     // it was cut to make room
+  bool shaken = false;      // its TLS handshake is complete
 };
 
 // The network of an address: for IPv6 its first 64 bits, otherwise the address itself.

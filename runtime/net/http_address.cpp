@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kSchemes = {"http://", "https://"};
 
-// What stands behind http:// or https://; nullopt without them.
+// What follows http:// or https://; nullopt without them.
 std::optional<std::string_view> behind_scheme(std::string_view url) {
   for (const std::string_view scheme : kSchemes) {
     if (url.size() >= scheme.size() && beast::iequals(url.substr(0, scheme.size()), scheme))

@@ -14,7 +14,7 @@ namespace troupe::net {
 // Which hosts a server answers to.
 struct HttpHosts {
   bool loopback = true;              // it listens on a loopback address, and takes no others
-  std::vector<std::string> allowed;  // names beside `localhost`
+  std::vector<std::string> allowed;  // names besides `localhost`
 };
 
 // The host of HOST[:PORT], without the brackets of an IPv6 address; nullopt if it is malformed.

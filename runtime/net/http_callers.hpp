@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/core/clock.hpp"
-#include "runtime/net/server_stream.hpp"
+#include "runtime/net/any_stream.hpp"
 
 #include <cstddef>
 #include <list>
@@ -16,9 +16,9 @@ struct HttpCaller {
   HttpCaller(boost::asio::ip::tcp::socket socket,
              boost::asio::ssl::context* tls,
              core::TimePoint now)
-      : stream(std::make_shared<ServerStream>(std::move(socket), tls)), since(now) {}
+      : stream(std::make_shared<AnyStream>(std::move(socket), tls)), since(now) {}
 
-  // It is waited for the header of a request from now on, or has sent it.
+  // From now on the server waits for the client's header, or has just got it.
   void is_awaited(core::TimePoint now) {
     since = now;
     awaited = true;
@@ -28,8 +28,8 @@ struct HttpCaller {
     asked = true;
   }
 
-  const std::shared_ptr<ServerStream> stream;
-  core::TimePoint since;  // when `awaited` became true
+  const std::shared_ptr<AnyStream> stream;
+  core::TimePoint since;  // when its silence while `awaited` can have begun
   bool awaited = true;
   bool asked = false;  // it has sent a request before
 };
@@ -40,7 +40,7 @@ class HttpCallers {
 
   void add(Caller caller) { list_.push_back(std::move(caller)); }
   void remove(const Caller& caller) { list_.remove(caller); }
-  // Those that have not been cut.
+  // How many have not been cut.
   std::size_t size() const noexcept { return list_.size(); }
   bool any_awaited() const;
   // Cuts one that has been silent; false if there is none.

@@ -1,10 +1,9 @@
-// Posts JSON to http:// or https:// URLs, or gets it from there, and returns the replies. https uses
-// the system's CAs and TLS 1.2 or later. Redirects are not followed. Connections are kept for the
-// next call; one that the peer has closed meanwhile is replaced, and its call sent again, which is
-// no failure. Owned by whoever calls; all calls on one executor, which outlives the client.
-// Bounds: `limit` covers everything except the system's name resolution, which cannot be
-// interrupted; the body of a reply has at most kHttpBody_bytes_max bytes; as many connections as
-// calls run at once.
+// Posts JSON to http:// or https:// URLs, or gets it from there, and returns the replies. https
+// uses the system's CAs and TLS 1.2 or later. Redirects are not followed. Connections are kept for
+// the next call; one that the peer has closed meanwhile is replaced, and its call sent again, which
+// is no failure. Owned by the caller; all calls on one executor, which outlives the client. Bounds:
+// `limit` covers everything except the system's name resolution, which cannot be interrupted; the
+// body of a reply has at most kHttpBody_bytes_max bytes; as many connections as calls run at once.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -35,7 +34,7 @@ class HttpClient {
                                                  core::Duration limit,
                                                  HttpHeaders headers);
 
-  // The same by GET.
+  // Like post_json, by GET.
   async::task<core::Result<HttpReply>> get_json(std::string url, core::Duration limit);
 
   std::uint64_t connections_opened() const noexcept;
@@ -43,11 +42,5 @@ class HttpClient {
  private:
   std::shared_ptr<HttpConnections> connections_;
 };
-
-// HttpClient::post_json with a connection of its own, blocking; not for io threads.
-core::Result<HttpReply> http_post_json_blocking(const std::string& url,
-                                                std::string body,
-                                                core::Duration limit,
-                                                HttpHeaders headers = {});
 
 }  // namespace troupe::net

@@ -19,13 +19,15 @@ struct HttpCall : Outbound {
 
 class HttpConnection {
  public:
-  virtual ~HttpConnection() = default;
+  // For calls to one URL's host; not yet open. `tls`: client_tls(); null: a plain connection.
+  HttpConnection(const async::Executor& executor, boost::asio::ssl::context* tls)
+      : stream_(executor, tls) {}
 
   // Connects to the URL's host. Errors: those of Outbound::failure, kResources.
-  virtual async::task<core::Result<void>> open(const HttpCall* call) = 0;
+  async::task<core::Result<void>> open(const HttpCall* call);
 
   // Sends the call and reads its reply.
-  virtual async::task<core::Result<HttpReply>> exchange(const HttpCall* call) = 0;
+  async::task<core::Result<HttpReply>> exchange(const HttpCall* call);
 
   // After an exchange: another may follow on this connection.
   bool reusable() const noexcept { return reusable_; }
@@ -33,14 +35,11 @@ class HttpConnection {
   // connection that it has given up meanwhile.
   bool was_closed() const noexcept { return was_closed_; }
   // The peer has closed or written since the last exchange, so nothing can follow.
-  bool spent() const;
+  bool spent();
 
- protected:
-  virtual int descriptor() const = 0;
+ private:
+  AnyStream stream_;
   bool reusable_ = false, was_closed_ = false;
 };
-
-// A connection for calls to this URL's host, on this executor; not yet open.
-std::unique_ptr<HttpConnection> make_http_connection(async::Executor executor, bool tls);
 
 }  // namespace troupe::net

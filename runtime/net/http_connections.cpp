@@ -70,8 +70,8 @@ async::task<core::Result<HttpConnections::Lease>> HttpConnections::take(
     TROUPE_CO_TRY(co_await async::take_until(self->timers_, signal, until, late.error));
   }
   lease.young = std::make_shared<Young>(self->weak_from_this(), host);
-  if (call->url.tls) TROUPE_CO_TRY(client_tls());
-  lease.connection = make_http_connection(executor, call->url.tls);
+  TROUPE_CO_TRY_ASSIGN(tls, client_tls(call->url));
+  lease.connection = std::make_unique<HttpConnection>(executor, tls);
   ++self->opened_;
   TROUPE_CO_TRY(co_await lease.connection->open(call));
   std::function<void()> grown = [young = std::weak_ptr<Young>(lease.young)] {

@@ -27,7 +27,7 @@ bool folds(std::string_view bytes, char& last) {
 
 }  // namespace
 
-async::task<HttpHeadRead> read_http_head(ServerStream* stream,
+async::task<HttpHeadRead> read_http_head(AnyStream* stream,
                                          beast::flat_buffer* buffer,
                                          HttpParser* parser) {
   parser->eager(false);  // stop where the body begins
@@ -60,9 +60,8 @@ async::task<HttpHeadRead> read_http_head(ServerStream* stream,
 std::optional<HttpComplaint> coding_complaint(const http::request<http::string_body>& message) {
   const auto [first, end] = message.equal_range(http::field::transfer_encoding);
   if (first == end) return std::nullopt;
-  if (message.version() < 11) {
+  if (message.version() < 11)
     return HttpComplaint{http::status::bad_request, "Transfer-Encoding goes with HTTP/1.1"};
-  }
   if (std::next(first) != end || !beast::iequals(first->value(), "chunked")) {
     return HttpComplaint{http::status::not_implemented,
                          "Transfer-Encoding: this server takes chunked alone"};

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/async/task.hpp"
-#include "runtime/net/server_stream.hpp"
+#include "runtime/net/any_stream.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -30,7 +30,7 @@ struct HttpHeadRead {
 
 // Reads until the header is complete, malformed or folded; bytes after it stay in `buffer`. The
 // arguments must outlive the call. The stream's timer and the parser's header_limit bound it.
-async::task<HttpHeadRead> read_http_head(ServerStream* stream,
+async::task<HttpHeadRead> read_http_head(AnyStream* stream,
                                          boost::beast::flat_buffer* buffer,
                                          HttpParser* parser);
 

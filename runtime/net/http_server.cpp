@@ -5,13 +5,13 @@
 #include "runtime/async/deadline.hpp"
 #include "runtime/core/at_exit.hpp"
 #include "runtime/core/open_files.hpp"
+#include "runtime/net/any_stream.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/http_address.hpp"
 #include "runtime/net/http_callers.hpp"
 #include "runtime/net/http_head.hpp"
 #include "runtime/net/http_watch.hpp"
 #include "runtime/net/listener.hpp"
-#include "runtime/net/server_stream.hpp"
 #include "runtime/net/strand_scope.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -34,7 +34,7 @@ constexpr std::chrono::milliseconds kLook{50};  // between two searches for a si
 constexpr std::size_t kBuffer_bytes_max =
     limits::kHttpHeader_bytes_max + limits::kHttpReadAhead_bytes_max;
 
-using Stream = ServerStream;
+using Stream = AnyStream;
 using StreamPtr = std::shared_ptr<Stream>;
 using Caller = HttpCallers::Caller;
 using Parser = HttpParser;
@@ -47,12 +47,10 @@ enum class Then { kNext, kClose, kLinger };
 
 // The complaint about an unreadable request; none if the connection ended or was too slow.
 std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
-  if (code == http::error::body_limit) {
+  if (code == http::error::body_limit)
     return Complaint{http::status::payload_too_large, "the body is too large"};
-  }
-  if (code == http::error::header_limit || code == http::error::buffer_overflow) {
+  if (code == http::error::header_limit || code == http::error::buffer_overflow)
     return Complaint{http::status::request_header_fields_too_large, "the header is too large"};
-  }
   if (code == http::error::end_of_stream || code == http::error::partial_message ||
       code.category() != http::make_error_code(http::error::end_of_stream).category()) {
     return std::nullopt;
@@ -67,9 +65,8 @@ HttpRequest request_of(Request&& message) {
   request.path = std::string(target.path);
   request.query = std::string(target.query);
   if (!target.authority.empty()) message.set(http::field::host, std::string(target.authority));
-  for (const auto& field : message) {
+  for (const auto& field : message)
     request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-  }
   request.body = std::move(message.body());
   return request;
 }
@@ -154,11 +151,11 @@ async::task<void> HttpServer::Impl::accept_all() {
     }
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
+    const core::TimePoint since = silent_since(socket, timers.now());
     auto caller = std::make_shared<HttpCaller>(
-        std::move(socket), options.tls ? &options.tls->native() : nullptr, timers.now());
+        std::move(socket), options.tls ? &options.tls->native() : nullptr, since);
     co_await make_room();
     if (callers.size() < options.connections_max) {
-      caller->is_awaited(timers.now());
       callers.add(caller);
       work.scope().spawn("", converse(std::move(caller)));
       continue;
@@ -174,6 +171,8 @@ async::task<void> HttpServer::Impl::accept_all() {
 // give way.
 async::task<void> HttpServer::Impl::make_room() {
   while (callers.size() >= options.connections_max && callers.any_awaited()) {
+    co_await asio::post(work.executor(), kToken);  // what was read already counts first
+    if (callers.size() < options.connections_max) co_return;
     if (!callers.cut_silent(timers.now())) co_await async::sleep_for(timers, kLook);
   }
 }
@@ -201,9 +200,8 @@ async::task<void> HttpServer::Impl::converse(Caller caller) {
 // Agrees with the client on TLS, if the server speaks it. Tells a client that does not that it
 // must.
 async::task<bool> HttpServer::Impl::meet(Stream* stream) {
-  const ServerStream::Greeting greeting = co_await stream->greet();
-  if (greeting != ServerStream::Greeting::kNoTls)
-    co_return greeting == ServerStream::Greeting::kDone;
+  const AnyStream::Greeting greeting = co_await stream->greet();
+  if (greeting != AnyStream::Greeting::kNoTls) co_return greeting == AnyStream::Greeting::kDone;
   const Message message = last_word(
       {http::status::bad_request, "this port speaks TLS; use https:// in the URL"}, Parser());
   const auto [failed, sent] = co_await http::async_write(stream->plain(), message, kToken);

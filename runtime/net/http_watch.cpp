@@ -2,6 +2,7 @@
 
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/limits.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -19,7 +20,7 @@ bool ended(int socket) {
 
 }  // namespace
 
-async::task<void> watch_client(std::shared_ptr<ServerStream> stream,
+async::task<void> watch_client(std::shared_ptr<AnyStream> stream,
                                std::shared_ptr<HttpPresence> client,
                                async::Timers* timers) {
   for (;;) {
@@ -29,8 +30,8 @@ async::task<void> watch_client(std::shared_ptr<ServerStream> stream,
     const int socket = stream->socket().native_handle();
     char byte = 0;
     const auto peeked = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    const bool gone = peeked > 0 ? stream->encrypted() && ended(socket)
-                                 : peeked == 0 || (errno != EAGAIN && errno != EINTR);
+    const bool gone =
+        peeked > 0 ? stream->encrypted() && ended(socket) : peeked == 0 || !would_block();
     if (gone) {
       client->leave();
       co_return;

@@ -4,15 +4,15 @@
 #pragma once
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/net/any_stream.hpp"
 #include "runtime/net/http.hpp"
-#include "runtime/net/server_stream.hpp"
 
 #include <memory>
 
 namespace troupe::net {
 
 // `timers` outlives the coroutine. It ends when the socket's operations are cancelled.
-async::task<void> watch_client(std::shared_ptr<ServerStream> stream,
+async::task<void> watch_client(std::shared_ptr<AnyStream> stream,
                                std::shared_ptr<HttpPresence> client,
                                async::Timers* timers);
 

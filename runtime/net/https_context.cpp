@@ -13,9 +13,6 @@
 namespace troupe::net {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-
 core::Result<void> check_file(const std::filesystem::path& file, const char* what, bool secret) {
   struct stat status = {};
   if (::stat(file.c_str(), &status) != 0) {
@@ -39,7 +36,7 @@ core::Result<std::shared_ptr<HttpsContext>> HttpsContext::load(const HttpsFiles&
   TROUPE_TRY(check_file(files.certificate, "certificate", false));
   TROUPE_TRY(check_file(files.key, "key", true));
   SslContextPtr made(SSL_CTX_new(TLS_server_method()));
-  if (!made) return openssl_failure(ErrorCode::kResources, "cannot set TLS up");
+  if (!made) return openssl_failure(ErrorCode::kResources, "cannot set up TLS");
   SSL_CTX* const context = made.get();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -59,7 +56,8 @@ core::Result<std::shared_ptr<HttpsContext>> HttpsContext::load(const HttpsFiles&
               : "no key in PEM, or an encrypted one, in " + key);
   }
   if (X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context))) < 0) {
-    return fail(ErrorCode::kConfig, "the certificate " + files.certificate.string() + " has ended",
+    return fail(ErrorCode::kConfig,
+                "the certificate " + files.certificate.string() + " has expired",
                 "clients would refuse it");
   }
   return std::shared_ptr<HttpsContext>(

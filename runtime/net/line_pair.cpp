@@ -11,7 +11,6 @@
 namespace troupe::net {
 
 namespace asio = boost::asio;
-using core::ErrorCode;
 using UnixSocket = asio::local::stream_protocol::socket;
 
 struct LinePair::Sockets {

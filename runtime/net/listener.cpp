@@ -1,12 +1,15 @@
 #include "runtime/net/listener.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <fstream>
 
 namespace troupe::net {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using core::ErrorCode;
 
 namespace {
 
@@ -28,9 +31,8 @@ core::Result<tcp::acceptor> listen_on(async::Executor executor,
   const std::string where = host + ":" + std::to_string(port);
   boost::system::error_code code;
   const auto found = tcp::resolver(executor).resolve(host, std::to_string(port), code);
-  if (code || found.empty()) {
+  if (code || found.empty())
     return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());
-  }
   const tcp::endpoint endpoint = found.begin()->endpoint();
   tcp::acceptor acceptor(executor);
   acceptor.open(endpoint.protocol(), code);
@@ -41,10 +43,18 @@ core::Result<tcp::acceptor> listen_on(async::Executor executor,
     return core::fail(ErrorCode::kResources, "cannot listen on " + where + ": the port is taken",
                       hint_for(port));
   }
-  if (code) {
+  if (code)
     return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());
-  }
   return acceptor;
+}
+
+core::TimePoint silent_since(tcp::socket& socket, core::TimePoint now) {
+  boost::system::error_code code;
+  if (socket.available(code) > 0 || code) return now;
+  tcp_info info = {};
+  socklen_t size = sizeof info;
+  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return now;
+  return now - std::chrono::milliseconds(info.tcpi_last_data_recv);
 }
 
 }  // namespace troupe::net

@@ -88,7 +88,7 @@ SSL_CTX* LiveContext::current(std::time_t now) {
     const auto again = read();
     say(again ? "the certificates were read again; " + auth_.certificate.string() +
                     " holds until " + day_of(end_)
-              : "the certificates have changed and cannot be used, those from before stay: " +
+              : "the certificates have changed and cannot be used; the old ones stay: " +
                     again.error().message);
   }
   warn(now);
@@ -101,7 +101,7 @@ void LiveContext::warn(std::time_t now) {
   warned_ = now;
   const std::string when = day_of(end_);
   say("the certificate " + auth_.certificate.string() + " or its CA " +
-      (end_ > now ? "ends on " + when : "ended on " + when) +
+      (end_ > now ? "expires on " + when : "expired on " + when) +
       ", and then no connection can be made; `troupe ca init` makes new ones, which are read "
       "without a restart");
 }

@@ -17,7 +17,6 @@
 namespace troupe::net {
 
 using boost::asio::local::stream_protocol;
-using core::ErrorCode;
 
 struct Offer::Impl {
   async::task<core::Result<std::string>> dial(std::shared_ptr<Dialled> dialled,
@@ -75,7 +74,7 @@ async::task<core::Result<void>> Offer::Impl::await_peer(Dialled* dialled) {
   char told = 0;
   TROUPE_CO_TRY(co_await dialled->tls->read_exactly(&told, 1));
   if (told == kOfferTaken) co_return core::Result<void>();
-  co_return core::fail(ErrorCode::kPeerLost, "the gateway's word for " + service + " is malformed");
+  co_return core::fail(ErrorCode::kPeerLost, "the verdict on service " + service + " is malformed");
 }
 
 async::task<void> Offer::Impl::carry_one(std::shared_ptr<Dialled> dialled) {

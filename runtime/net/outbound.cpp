@@ -11,7 +11,6 @@ namespace troupe::net {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
-using core::ErrorCode;
 
 std::string Outbound::where() const {
   return (url.tls ? "https://" : "http://") + url.host_header + url.target;
@@ -28,7 +27,9 @@ core::Failure Outbound::failure(const char* doing,
   return core::fail(otherwise, where() + ": cannot " + doing + ": " + code.message());
 }
 
-async::task<core::Result<void>> connect_stream(PlainClientStream* stream, const Outbound* call) {
+namespace {
+
+async::task<core::Result<void>> reach(beast::tcp_stream* stream, const Outbound* call) {
   stream->expires_at(
       std::chrono::time_point_cast<std::chrono::steady_clock::duration>(call->until));
   boost::system::error_code code;
@@ -53,7 +54,6 @@ async::task<core::Result<void>> connect_stream(PlainClientStream* stream, const 
   co_return core::Result<void>();
 }
 
-namespace {
 // Made once: reading the system's CAs takes a while.
 struct ClientTls {
   ClientTls() {
@@ -66,20 +66,17 @@ struct ClientTls {
 };
 }  // namespace
 
-core::Result<asio::ssl::context*> client_tls() {
+core::Result<asio::ssl::context*> client_tls(const Url& url) {
+  if (!url.tls) return nullptr;
   static ClientTls tls;
   if (!tls.failed) return &tls.context;
-  return core::fail(ErrorCode::kResources, "cannot set TLS up: " + tls.failed.message());
+  return core::fail(ErrorCode::kResources, "cannot set up TLS: " + tls.failed.message());
 }
 
-async::task<core::Result<void>> connect_tls(TlsClientStream* stream, const Outbound* call) {
-  boost::system::error_code code;
-  stream->set_verify_callback(asio::ssl::host_name_verification(call->url.host), code);
-  if (code) co_return core::fail(ErrorCode::kResources, "cannot set TLS up: " + code.message());
-  SSL_set_tlsext_host_name(stream->native_handle(), call->url.host.c_str());
-  TROUPE_CO_TRY(co_await connect_stream(&beast::get_lowest_layer(*stream), call));
-  const auto [unshaken] = co_await stream->async_handshake(asio::ssl::stream_base::client, kToken);
-  if (unshaken) co_return call->failure("agree on TLS", unshaken);
+async::task<core::Result<void>> connect(AnyStream* stream, const Outbound* call) {
+  TROUPE_CO_TRY(co_await reach(&stream->plain(), call));
+  const auto failed = co_await stream->agree(call->url.host);
+  if (failed) co_return call->failure("agree on TLS", failed);
   co_return core::Result<void>();
 }
 

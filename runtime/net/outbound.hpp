@@ -5,11 +5,10 @@
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/net/any_stream.hpp"
 #include "runtime/net/url.hpp"
 
-#include <boost/asio/ssl.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
+#include <boost/asio/ssl/context.hpp>
 
 #include <string>
 
@@ -27,16 +26,12 @@ struct Outbound {
                         core::ErrorCode otherwise = core::ErrorCode::kPeerLost) const;
 };
 
-using PlainClientStream = boost::beast::tcp_stream;
-using TlsClientStream = boost::beast::ssl_stream<PlainClientStream>;
+// What an AnyStream to a URL takes: null without TLS, else the settings of all clients (TLS 1.2 or
+// later, certificates checked). Error: kResources.
+core::Result<boost::asio::ssl::context*> client_tls(const Url& url);
 
-// Resolves the host and connects, until `call->until`. Errors: those of Outbound::failure.
-async::task<core::Result<void>> connect_stream(PlainClientStream* stream, const Outbound* call);
-
-// The settings of all clients: TLS 1.2 or later, certificates checked. Error: kResources.
-core::Result<boost::asio::ssl::context*> client_tls();
-
-// Connects and agrees on TLS with the URL's host.
-async::task<core::Result<void>> connect_tls(TlsClientStream* stream, const Outbound* call);
+// Resolves the host, connects and, if the stream has TLS, agrees on it with the URL's host, until
+// `call->until`. Errors: those of Outbound::failure.
+async::task<core::Result<void>> connect(AnyStream* stream, const Outbound* call);
 
 }  // namespace troupe::net

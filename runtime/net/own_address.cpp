@@ -1,19 +1,18 @@
 #include "runtime/net/own_address.hpp"
 
+#include "runtime/core/texts.hpp"
+
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <optional>
 
 namespace troupe::net {
 namespace {
-
-using core::ErrorCode;
 
 struct Network {
   int family = AF_INET;
@@ -28,12 +27,9 @@ std::optional<Network> network_of(const std::string& text) {
   Network network;
   network.family = address.find(':') == std::string::npos ? AF_INET : AF_INET6;
   if (::inet_pton(network.family, address.c_str(), network.bytes.data()) != 1) return std::nullopt;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + slash + 1, end, network.bits);
+  network.bits = core::number_of<int>(std::string_view(text).substr(slash + 1)).value_or(-1);
   const int most = network.family == AF_INET ? 32 : 128;
-  const bool good =
-      parsed.ec == std::errc() && parsed.ptr == end && network.bits >= 0 && network.bits <= most;
-  return good ? std::optional(network) : std::nullopt;
+  return network.bits >= 0 && network.bits <= most ? std::optional(network) : std::nullopt;
 }
 
 bool holds(const Network& network, const unsigned char* address) {
@@ -57,7 +53,7 @@ const unsigned char* bytes_of(const sockaddr* address) {
 
 core::Result<void> check_network(const std::string& network) {
   if (network_of(network)) return {};
-  return core::fail(ErrorCode::kConfig, "'" + network + "' is no network",
+  return core::fail(ErrorCode::kConfig, "'" + network + "' is not a network",
                     "give one like 10.0.0.0/8 or fd00::/8");
 }
 

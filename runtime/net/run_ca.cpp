@@ -8,12 +8,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace troupe::net {
 namespace {
-
-using core::ErrorCode;
 
 core::Result<std::string> pem_of(X509* certificate, EVP_PKEY* key) {
   BioPtr memory(BIO_new(BIO_s_mem()));

@@ -1,4 +1,4 @@
-// Signatures (Ed25519) over bytes that others pass on: whoever has the public key can check that
+// Signatures (Ed25519) over bytes that others pass on: anyone with the public key can check that
 // they are the signer's. A private key never leaves its process. Immutable after `create`; any
 // thread.
 #pragma once

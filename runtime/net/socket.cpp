@@ -1,5 +1,7 @@
 #include "runtime/net/socket.hpp"
 
+#include "runtime/core/texts.hpp"
+
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -13,15 +15,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace troupe::net {
 namespace {
-
-using core::ErrorCode;
-using core::fail;
 
 core::Failure system_failure(ErrorCode code, const std::string& what) {
   return fail(code, what + ": " + std::strerror(errno));
@@ -59,9 +58,8 @@ core::Result<AddressList> resolve(const std::string& host, std::uint32_t port) {
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (status != 0) {
+  if (status != 0)
     return fail(ErrorCode::kConfig, "the address '" + host + "': " + ::gai_strerror(status));
-  }
   return AddressList(found, &freeaddrinfo);
 }
 
@@ -106,8 +104,7 @@ core::Failure stood_still(Waited waited,
                           std::size_t size) {
   if (waited == Waited::kGivenUp) return fail(ErrorCode::kClosed, what + ": given up here");
   const double seconds = std::chrono::duration<double>(patience.span).count();
-  char limit[32];
-  std::snprintf(limit, sizeof limit, "%.3g s", seconds);
+  const auto limit = core::printed("%.3g s", seconds);
   return fail(ErrorCode::kDeadline, what + ": nothing moved for " + limit + progress(done, size));
 }
 
@@ -126,9 +123,8 @@ core::Result<OwnedFd> finish_connect(OwnedFd socket,
   }
   if (status == 0) return socket;
   if (errno != EINPROGRESS) return system_failure(ErrorCode::kPeerLost, "cannot reach " + where);
-  if (!wait_for(socket.get(), POLLOUT, until)) {
+  if (!wait_for(socket.get(), POLLOUT, until))
     return fail(ErrorCode::kDeadline, where + " did not answer in time");
-  }
   int error = 0;
   socklen_t error_size = sizeof error;
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &error_size);
@@ -141,9 +137,8 @@ core::Result<OwnedFd> finish_connect(OwnedFd socket,
 core::Result<void> check_folder(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/') + 1) + ".";
   struct stat facts {};
-  if (::stat(folder.c_str(), &facts) != 0) {
+  if (::stat(folder.c_str(), &facts) != 0)
     return system_failure(ErrorCode::kConfig, "the folder of the socket " + path);
-  }
   if (facts.st_uid == ::geteuid() && (facts.st_mode & 077) == 0) return {};
   return fail(ErrorCode::kConfig, "the folder of the socket " + path + " is open to other users",
               "make it mode 0700");
@@ -226,7 +221,7 @@ core::Result<void> send_all(const OwnedFd& socket,
         ::send(socket.get(), static_cast<const char*>(bytes) + done, size - done, MSG_NOSIGNAL);
     if (n > 0) {
       done += static_cast<std::size_t>(n);
-    } else if (errno == EAGAIN || errno == EINTR) {
+    } else if (would_block()) {
       const Waited waited = wait_for_bytes(socket, POLLOUT, patience);
       if (waited != Waited::kMoves) return stood_still(waited, patience, what, done, size);
     } else {
@@ -245,7 +240,7 @@ core::Result<void> receive_all(const OwnedFd& socket,
     const ssize_t n = ::recv(socket.get(), static_cast<char*>(bytes) + done, size - done, 0);
     if (n > 0) {
       done += static_cast<std::size_t>(n);
-    } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    } else if (n < 0 && would_block()) {
       const Waited waited = wait_for_bytes(socket, POLLIN, patience);
       if (waited != Waited::kMoves) return stood_still(waited, patience, what, done, size);
     } else {

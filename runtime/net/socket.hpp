@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 namespace troupe::net {
 
@@ -35,6 +35,11 @@ core::Result<OwnedFd> connect_unix(const std::string& name, core::TimePoint unti
 core::Result<OwnedFd> connect_tcp(const std::string& host,
                                   std::uint32_t port,
                                   core::TimePoint until);
+
+// After a call that failed: nothing is there or has room now, so the same call may be made again.
+inline bool would_block() {
+  return errno == EAGAIN || errno == EINTR;
+}
 
 // True when the process at the other end runs as this user.
 bool same_user(int unix_socket);

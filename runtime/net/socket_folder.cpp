@@ -59,9 +59,8 @@ void sweep(const std::string& place) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(place, error)) {
     if (!entry.path().filename().string().starts_with(kPrefix)) continue;
-    if (const OwnedFd stale = locked(entry.path().string())) {
+    if (const OwnedFd stale = locked(entry.path().string()))
       remove_folder(entry.path().string(), stale);
-    }
   }
 }
 
@@ -80,9 +79,8 @@ core::Result<SocketFolder> SocketFolder::make() {
     OwnedFd lock = locked(path);
     struct stat facts {};
     // Before the lock was taken, another process may have removed the folder as stale.
-    if (lock && ::fstat(lock.get(), &facts) == 0 && facts.st_nlink > 0) {
+    if (lock && ::fstat(lock.get(), &facts) == 0 && facts.st_nlink > 0)
       return SocketFolder(std::move(path), std::move(lock));
-    }
   }
 }
 

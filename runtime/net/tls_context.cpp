@@ -8,11 +8,9 @@
 namespace troupe::net {
 namespace {
 
-using core::ErrorCode;
-
 core::Result<SslContextPtr> bare_context(const SSL_METHOD* method) {
   SslContextPtr made(SSL_CTX_new(method));
-  if (!made) return openssl_failure(ErrorCode::kResources, "cannot set TLS up");
+  if (!made) return openssl_failure(ErrorCode::kResources, "cannot set up TLS");
   SSL_CTX* context = made.get();
   const bool set = SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
                    SSL_CTX_set_ciphersuites(context,
@@ -53,8 +51,8 @@ core::Result<void> verify_own(SSL_CTX* context, const GatewayAuth& auth) {
   const std::string reason = X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get()));
   ERR_clear_error();
   return core::fail(ErrorCode::kConfig,
-                    "the certificate " + auth.certificate.string() +
-                        " does not hold under the CA " + auth.ca.string() + ": " + reason,
+                    "the certificate " + auth.certificate.string() + " is not valid under the CA " +
+                        auth.ca.string() + ": " + reason,
                     "`troupe ca init` makes a matching set");
 }
 
@@ -62,12 +60,11 @@ core::Result<void> use_files(SSL_CTX* context, const GatewayAuth& auth) {
   struct stat status = {};
   if (::stat(auth.key.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return core::fail(ErrorCode::kConfig,
-                      "the key " + auth.key.string() + " can be read by others than its owner",
+                      "the key " + auth.key.string() + " can be read by users other than its owner",
                       "chmod 600 " + auth.key.string());
   }
-  if (SSL_CTX_load_verify_file(context, auth.ca.c_str()) != 1) {
+  if (SSL_CTX_load_verify_file(context, auth.ca.c_str()) != 1)
     return openssl_failure(ErrorCode::kConfig, "cannot read the CA " + auth.ca.string());
-  }
   if (SSL_CTX_use_certificate_chain_file(context, auth.certificate.c_str()) != 1) {
     return openssl_failure(ErrorCode::kConfig,
                            "cannot read the certificate " + auth.certificate.string());

@@ -1,5 +1,5 @@
 // The TLS settings of a gateway and its clients: TLS 1.3 only, no session tickets, no early data.
-// In token mode the gateway shows a self-signed certificate that nobody checks, since the token's
+// In token mode the gateway shows a self-signed certificate that is not checked, since the token's
 // proof is bound to the TLS session. In CA mode both ends show and check certificates. Immutable
 // once made.
 #pragma once

@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <string>
 
 namespace troupe::net {
 
 namespace asio = boost::asio;
-using core::ErrorCode;
 
 namespace {
 // Bytes of encrypted records that are collected, so that one buffer of a tunnel takes one send.
@@ -41,9 +41,8 @@ int TlsStream::bio_read(BIO* bio, char* into, int size) {
   if (!state->socket.is_open()) return -1;
   const auto got =
       ::recv(state->socket.native_handle(), into, static_cast<std::size_t>(size), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
     BIO_set_retry_read(bio);
-  }
   state->eof = got == 0;
   return static_cast<int>(got);
 }
@@ -106,9 +105,8 @@ async::task<core::Result<void>> TlsStream::wait_for(int ssl_error, const char* d
   } else {
     reason = openssl_reason();
     const long verified = SSL_get_verify_result(ssl_.get());
-    if (verified != X509_V_OK && (SSL_get_verify_mode(ssl_.get()) & SSL_VERIFY_PEER) != 0) {
+    if (verified != X509_V_OK && (SSL_get_verify_mode(ssl_.get()) & SSL_VERIFY_PEER) != 0)
       reason += std::string(" (") + X509_verify_cert_error_string(verified) + ")";
-    }
   }
   co_return core::fail(ErrorCode::kPeerLost, std::string(doing) + ": " + reason);
 }
@@ -171,7 +169,7 @@ async::task<core::Result<std::size_t>> TlsStream::read_some(char* into, std::siz
     if (error == SSL_ERROR_ZERO_RETURN) co_return std::size_t{0};
     if (error == SSL_ERROR_WANT_WRITE) {  // answers to the peer's key updates have filled `out`
       ERR_clear_error();
-      co_return core::fail(ErrorCode::kPeerLost, "TLS read: the peer asks for too much");
+      co_return core::fail(ErrorCode::kPeerLost, "TLS read: too many key updates");
     }
     TROUPE_CO_TRY(co_await wait_for(error, "TLS read"));
   }
@@ -213,9 +211,8 @@ async::task<core::Result<void>> TlsStream::finish() {
     errno = 0;
     const int done = SSL_shutdown(ssl_.get());  // 0: sent; the peer's close_notify is still to come
     const int error = done >= 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), done);
-    if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_WRITE) {
+    if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_WRITE)
       TROUPE_CO_TRY(co_await wait_for(error, "TLS end"));
-    }
     TROUPE_CO_TRY(co_await flush());
     if (done >= 0) co_return core::Result<void>();
   }

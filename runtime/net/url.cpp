@@ -1,6 +1,7 @@
 #include "runtime/net/url.hpp"
 
-#include <charconv>
+#include "runtime/core/texts.hpp"
+
 #include <string_view>
 
 namespace troupe::net {
@@ -40,9 +41,8 @@ core::Result<Url> parse_url(const std::string& text) {
   }
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   rest.remove_prefix(authority.size());
-  if (authority.find('@') != authority.npos) {
+  if (authority.find('@') != authority.npos)
     return bad("...", "holds a user name or password, which would end up in logs", "leave it out");
-  }
   if (rest.find('#') != rest.npos) return bad(text, "has a #fragment, which is never sent");
   std::string_view host = authority, port;
   if (authority.starts_with('[')) {
@@ -61,13 +61,8 @@ core::Result<Url> parse_url(const std::string& text) {
   url.port = url.tls ? 443 : 80;
   if (port.size() == 1) return bad(text, "has no number after its colon");
   if (!port.empty()) {
-    unsigned number = 0;
-    const auto parsed = std::from_chars(port.data() + 1, port.data() + port.size(), number);
-    if (parsed.ec != std::errc() || parsed.ptr != port.data() + port.size() || number == 0 ||
-        number > 65535) {
-      return bad(text, "has a port that is no number from 1 to 65535");
-    }
-    url.port = static_cast<std::uint16_t>(number);
+    url.port = core::number_of<std::uint16_t>(std::string_view(port).substr(1)).value_or(0);
+    if (url.port == 0) return bad(text, "has a port that is not a number from 1 to 65535");
   }
   url.host = host;
   url.host_header = authority;

@@ -6,14 +6,12 @@
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket.hpp>
-#include <boost/beast/websocket/ssl.hpp>
 
 namespace troupe::net {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace websocket = boost::beast::websocket;
-using core::ErrorCode;
 
 namespace {
 
@@ -21,21 +19,13 @@ core::Failure over(const Outbound& call, const std::string& why, ErrorCode code)
   return core::fail(code, call.where() + ": " + why);
 }
 
-async::task<core::Result<void>> connect_any(PlainClientStream* stream, const Outbound* call) {
-  return connect_stream(stream, call);
-}
-async::task<core::Result<void>> connect_any(TlsClientStream* stream, const Outbound* call) {
-  return connect_tls(stream, call);
-}
-
-template <class Stream>
 class Connection final : public WebSocketClient {
  public:
-  template <class... Given>
-  Connection(Outbound call, Options options, Given&&... given)
-      : call_(std::move(call)),
-        options_(std::move(options)),
-        socket_(std::forward<Given>(given)...) {
+  Connection(Outbound call,
+             Options options,
+             const async::Executor& executor,
+             asio::ssl::context* tls)
+      : call_(std::move(call)), options_(std::move(options)), socket_(executor, tls) {
     socket_.read_message_max(options_.message_bytes_max);
     auto headers = options_.headers;
     socket_.set_option(
@@ -47,7 +37,7 @@ class Connection final : public WebSocketClient {
   }
 
   async::task<core::Result<void>> open() {
-    TROUPE_CO_TRY(co_await connect_any(&socket_.next_layer(), &call_));
+    TROUPE_CO_TRY(co_await net::connect(&socket_.next_layer(), &call_));
     websocket::response_type response;
     const auto [failed] =
         co_await socket_.async_handshake(response, call_.url.host_header, call_.url.target, kToken);
@@ -97,17 +87,16 @@ class Connection final : public WebSocketClient {
 
  private:
   void wait_until(async::Deadline deadline) {
-    auto& lowest = beast::get_lowest_layer(socket_);
-    if (deadline.is_none()) return lowest.expires_never();
+    auto& stream = socket_.next_layer();
+    if (deadline.is_none()) return stream.expires_never();
     call_.limit = deadline.remaining(core::SteadyClock());
-    lowest.expires_at(
+    stream.expires_at(
         std::chrono::time_point_cast<std::chrono::steady_clock::duration>(deadline.at));
   }
 
   core::Failure ended(const char* doing, const boost::system::error_code& code) const {
-    if (code == asio::error::operation_aborted) {
+    if (code == asio::error::operation_aborted)
       return over(call_, "the connection is over", ErrorCode::kPeerLost);
-    }
     if (code != websocket::error::closed) return call_.failure(doing, code);
     const websocket::close_reason reason = socket_.reason();
     const std::string said(reason.reason.data(), reason.reason.size());
@@ -119,40 +108,23 @@ class Connection final : public WebSocketClient {
 
   Outbound call_;
   const Options options_;
-  websocket::stream<Stream> socket_;
+  websocket::stream<AnyStream, false> socket_;  // false: no compression
 };
-
-using Connected = core::Result<std::unique_ptr<WebSocketClient>>;
-
-template <class Stream>
-async::task<Connected> opened(std::unique_ptr<Connection<Stream>> made) {
-  auto open = co_await made->open();
-  if (!open) co_return open.failure();
-  std::unique_ptr<WebSocketClient> client = std::move(made);
-  co_return client;
-}
 
 }  // namespace
 
-async::task<Connected> WebSocketClient::connect(std::string url,
-                                                Options options,
-                                                async::Deadline deadline) {
+async::task<core::Result<std::unique_ptr<WebSocketClient>>> WebSocketClient::connect(
+    std::string url, Options options, async::Deadline deadline) {
   if (url.starts_with("ws://")) url.replace(0, 2, "http");
   if (url.starts_with("wss://")) url.replace(0, 3, "https");
   TROUPE_CO_TRY_ASSIGN(parsed, parse_url(url));
-  const bool tls = parsed.tls;
+  TROUPE_CO_TRY_ASSIGN(tls, client_tls(parsed));
   Outbound call{std::move(parsed), deadline.remaining(core::SteadyClock()), deadline.at};
   auto executor = co_await asio::this_coro::executor;
-  if (!tls) {
-    auto plain = std::make_unique<Connection<PlainClientStream>>(std::move(call),
-                                                                 std::move(options), executor);
-    auto client = co_await opened(std::move(plain));
-    co_return client;
-  }
-  TROUPE_CO_TRY_ASSIGN(settings, client_tls());
-  auto secure = std::make_unique<Connection<TlsClientStream>>(std::move(call), std::move(options),
-                                                              executor, *settings);
-  auto client = co_await opened(std::move(secure));
+  auto made =
+      std::make_unique<Connection>(std::move(call), std::move(options), std::move(executor), tls);
+  TROUPE_CO_TRY(co_await made->open());
+  std::unique_ptr<WebSocketClient> client = std::move(made);
   co_return client;
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/observe/best_metric.hpp"
 
+#include "runtime/core/texts.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -45,12 +47,9 @@ core::Result<void> BestMetric::check() const {
   // What is missing is no figure when nothing is.
   const bool counts = name_.ends_with("missing");
   if (name_.empty() || counts || seen_.empty() || seen_.contains(name_)) return {};
-  std::string all;
-  for (const std::string& name : seen_)
-    all += (all.empty() ? "" : ", ") + name;
-  return core::fail(
-      core::ErrorCode::kConfig,
-      "ckpt.best_metric_key: the evaluation has no figure " + name_, "it has " + all);
+  return core::fail(core::ErrorCode::kConfig,
+                    "ckpt.best_metric_key: the evaluation has no figure " + name_,
+                    "it has " + core::joined(seen_));
 }
 
 bool BestMetric::offer(std::uint64_t step, double value) {

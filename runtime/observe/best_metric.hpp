@@ -34,7 +34,7 @@ class BestMetric {
   void read(const std::filesystem::path& metrics_file);
 
   // True when the row has the metric, and its value is finite and better than all values before.
-  // Of equal values the first stays the best.
+  // Among equal values, the first stays the best.
   bool offer(const MetricRow& row);
 
   // After an evaluation, whose rows were offered: error kConfig when none had the metric, with

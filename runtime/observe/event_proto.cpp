@@ -70,25 +70,9 @@ std::string scalars_event(double wall_time_s,
                           std::int64_t step,
                           const std::vector<std::pair<std::string, double>>& values) {
   Message summary;  // Summary: 1 value { 1 tag, 2 simple_value }
-  for (const auto& [name, value] : values) {
+  for (const auto& [name, value] : values)
     summary.message(1, Message().bytes(1, name).fixed32(2, static_cast<float>(value)));
-  }
   return event(wall_time_s, step).message(5, summary).text();
-}
-
-std::string text_event(double wall_time_s,
-                       std::int64_t step,
-                       std::string_view tag,
-                       std::string_view text) {
-  constexpr std::uint64_t kString = 7;  // DataType
-  // TensorProto: 1 dtype, 2 tensor_shape { 2 dim { 1 size } }, 8 string_val.
-  Message tensor;
-  tensor.varint(1, kString).message(2, Message().message(2, Message().varint(1, 1))).bytes(8, text);
-  // Summary.Value: 1 tag, 8 tensor, 9 metadata { 1 plugin_data { 1 plugin_name } }.
-  Message value;
-  value.bytes(1, tag).message(8, tensor).message(9,
-                                                 Message().message(1, Message().bytes(1, "text")));
-  return event(wall_time_s, step).message(5, Message().message(1, value)).text();
 }
 
 std::string framed(std::string_view payload) {

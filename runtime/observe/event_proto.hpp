@@ -1,5 +1,5 @@
 // Encodes the TensorBoard messages that we write as Protocol Buffers, by hand: an Event with a file
-// version, scalars, a text or a session start. Field numbers are those of TensorBoard's
+// version, scalars or a session start. Field numbers are those of TensorBoard's
 // event.proto, summary.proto and tensor.proto. Pure functions. Wall times are seconds since 1970.
 #pragma once
 
@@ -21,11 +21,6 @@ std::string session_start_event(double wall_time_s, std::int64_t step);
 std::string scalars_event(double wall_time_s,
                           std::int64_t step,
                           const std::vector<std::pair<std::string, double>>& values);
-
-std::string text_event(double wall_time_s,
-                       std::int64_t step,
-                       std::string_view tag,
-                       std::string_view text);
 
 // One record of an event file: length, masked CRC of the length, payload, masked CRC of the
 // payload.

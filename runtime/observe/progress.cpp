@@ -1,5 +1,6 @@
 #include "runtime/observe/progress.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/observe/terminal_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <vector>
 
 namespace troupe::observe {
 namespace {
@@ -19,20 +21,24 @@ struct Named {
   const char* metric;
   const char* format;
   const char* unit;
-  bool of_company = false;  // stands on the block's second line of figures
+  int rank;  // on the live line (LinePart)
 };
+
+// Ranks of the other parts of the live line.
+constexpr int kLeftRank = 1, kBarRank = 3, kActivityRank = 4, kElapsedRank = 7;
+constexpr std::size_t kActivity_columns_min = 12;
 
 // The metrics that are shown, in this order. If a row has no kl/ref, KL is its kl/rollout_train.
 constexpr Named kShown[] = {
-    {"reward", "reward", "reward/mean", "%.3f", ""},
-    {"loss", "loss", "policy/loss", "%.4f", ""},
-    {"right", "accuracy", "rewards/accuracies", "%.3f", ""},
-    {"kl", "kl", "kl/ref", "%.5f", ""},
-    {"tokens/s", "tokens_per_s", "perf/tokens_per_s", "%.0f", ""},
-    {"step", "step_s", "time/step", "%.3g", " s"},
-    {"generators up", "generators", "async/generators", "%.0f", "", true},
-    {"age of tokens", "age", "async/staleness_mean", "%.2g", " updates", true},
-    {"response", "length", "response/length_mean", "%.0f", " tokens", true},
+    {"reward ", "reward", "reward/mean", "%.3f", "", 2},
+    {"loss ", "loss", "policy/loss", "%.4f", "", 2},
+    {"right ", "accuracy", "rewards/accuracies", "%.3f", "", 5},
+    {"kl ", "kl", "kl/ref", "%.5f", "", 6},
+    {"", "tokens_per_s", "perf/tokens_per_s", "%.0f", " tokens/s", 2},
+    {"", "step_s", "time/step", "%.3g", " s a step", 8},
+    {"generators up ", "generators", "async/generators", "%.0f", "", 9},
+    {"age of tokens ", "age", "async/staleness_mean", "%.2g", " updates", 10},
+    {"response ", "length", "response/length_mean", "%.0f", " tokens", 11},
 };
 
 std::optional<double> value_of(const MetricRow& row, const Named& named) {
@@ -48,9 +54,7 @@ double seconds_between(core::TimePoint from, core::TimePoint to) {
 }
 
 std::string number(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
+  return core::printed(format, value);
 }
 
 bool set_in_environment(const char* name) {
@@ -60,7 +64,8 @@ bool set_in_environment(const char* name) {
 
 std::size_t terminal_columns(std::FILE* out) {
   winsize size = {};
-  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
+  // A terminal over a serial line may not know its size.
+  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
   return size.ws_col;
 }
 
@@ -68,30 +73,24 @@ std::size_t terminal_columns(std::FILE* out) {
 
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  char text[48];
-  if (whole < 60) {
-    std::snprintf(text, sizeof text, "%lld s", whole);
-  } else if (whole < 3600) {
-    std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
-  } else {
-    std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
-  }
-  return text;
+  const long long whole = std::llround(seconds);
+  if (whole < 60) return core::printed("%lld s", whole);
+  if (whole < 3600) return core::printed("%lld min %02lld s", whole / 60, whole % 60);
+  return core::printed("%lld h %02lld min", whole / 3600, whole / 60 % 60);
 }
 
 ProgressForm choose_form(std::string_view format, std::FILE* out) {
   if (format == "json") return ProgressForm::kJson;
   if (format == "plain" || ::isatty(::fileno(out)) == 0) return ProgressForm::kLines;
   const char* term = std::getenv("TERM");
-  return term != nullptr && std::string_view(term) == "dumb" ? ProgressForm::kLines
-                                                             : ProgressForm::kLive;
+  const std::string_view kind = term == nullptr ? "" : term;
+  return kind.empty() || kind == "dumb" ? ProgressForm::kLines : ProgressForm::kLive;
 }
 
 ProgressStyle detect_style(std::string_view format, std::FILE* out) {
   const ProgressForm form = choose_form(format, out);
   const bool live = form == ProgressForm::kLive;
-  return {form, live && !set_in_environment("NO_COLOR"), live ? terminal_columns(out) : 80};
+  return {form, live && !set_in_environment("NO_COLOR"), live ? std::size_t{0} : 80};
 }
 
 Progress::Progress(std::FILE* out,
@@ -100,15 +99,16 @@ Progress::Progress(std::FILE* out,
                    std::uint64_t first_step,
                    std::uint64_t steps)
     : out_(out), style_(style), clock_(clock), steps_(steps), start_(clock.now()) {
-  shown_.step = first_step;
+  step_ = first_step;
   mark(first_step);
 }
 
 Progress::~Progress() {
   const std::lock_guard lock(mutex_);
-  if (style_.form != ProgressForm::kLive || drawn_lines_ == 0) return;
+  if (!drawn_) return;
   activity_.clear();
   draw();
+  print("\n");
 }
 
 void Progress::mark(std::uint64_t step) {
@@ -144,38 +144,41 @@ void Progress::print(std::string_view text) {
 }
 
 void Progress::erase() {
-  if (drawn_lines_ == 0) return;
-  print("\x1b[" + std::to_string(drawn_lines_) + "A\r\x1b[J");
-  drawn_lines_ = 0;
+  if (drawn_) print("\r\x1b[K");
+  drawn_ = false;
 }
 
+// The cursor stays on the line: what another part of the program prints meanwhile is kept behind
+// it. While it is written, the terminal does not wrap, whatever a character's width.
 void Progress::draw() {
-  erase();
-  const double share =
-      steps_ == 0 ? 1.0 : static_cast<double>(shown_.step) / static_cast<double>(steps_);
-  constexpr std::size_t kBar = 24;
-  const auto filled = std::min(kBar, static_cast<std::size_t>(share * kBar));
-  std::string head = "step " + std::to_string(shown_.step) + "/" + std::to_string(steps_) + "  [" +
-                     std::string(filled, '#') + std::string(kBar - filled, '.') + "]";
-  head += "  " + elapsed_text();
-  if (const std::string eta = eta_text(); !eta.empty()) head += ", ETA " + eta;
-  std::string block;
-  const auto add = [&](const std::string& line, bool dim) {
-    if (line.empty()) return;
-    const std::string text = terminal_line(line, style_.columns - 1);
-    block += dim ? "\x1b[2m" + text + "\x1b[0m\n" : text + "\n";
-    ++drawn_lines_;
+  const std::size_t columns = style_.columns > 0 ? style_.columns : terminal_columns(out_);
+  const double share = steps_ == 0 ? 1.0 : static_cast<double>(step_) / static_cast<double>(steps_);
+  const std::string eta = eta_text();
+  std::vector<LinePart> parts = {
+      {"step " + std::to_string(step_) + "/" + std::to_string(steps_)},
+      {bar_text(share, columns < 100 ? 12 : 24), kBarRank},
   };
-  add(head, false);
-  add(shown_.facts, false);
-  add(shown_.company, false);
-  add(activity_, style_.colour);
-  print(block);
+  parts.insert(parts.end(), figures_.begin(), figures_.end());
+  parts.push_back({eta.empty() ? "" : eta + " left", kLeftRank});
+  parts.push_back({elapsed_text() + (eta.empty() ? "" : " so far"), kElapsedRank});
+  parts.push_back({activity_, kActivityRank, kActivity_columns_min, true});
+  const std::string line = fitted_line(parts, columns > 1 ? columns - 1 : 1, style_.colour);
+  print("\r\x1b[?7l" + line + "\x1b[K\x1b[?7h");
+  drawn_ = true;
+}
+
+void Progress::take_figures(const MetricRow& row) {
+  figures_.clear();
+  for (const Named& named : kShown) {
+    const auto value = value_of(row, named);
+    if (value)
+      figures_.push_back({named.label + number(named.format, *value) + named.unit, named.rank});
+  }
 }
 
 void Progress::update(const MetricRow& row) {
   const std::lock_guard lock(mutex_);
-  shown_ = {row.step, "", ""};
+  step_ = row.step;
   mark(row.step);
   if (style_.form == ProgressForm::kJson) {
     nlohmann::ordered_json object = {{"step", row.step}, {"steps", steps_}};
@@ -186,18 +189,15 @@ void Progress::update(const MetricRow& row) {
     print(object.dump() + "\n");
     return;
   }
+  if (style_.form == ProgressForm::kLive) {
+    take_figures(row);
+    draw();
+    return;
+  }
   std::string line = "step=" + std::to_string(row.step) + "/" + std::to_string(steps_);
   for (const Named& named : kShown) {
     const auto value = value_of(row, named);
-    if (!value) continue;
-    const std::string text = number(named.format, *value);
-    line += std::string(" ") + named.key + "=" + text;
-    std::string& place = named.of_company ? shown_.company : shown_.facts;
-    place += (place.empty() ? "" : "   ") + std::string(named.label) + " " + text + named.unit;
-  }
-  if (style_.form == ProgressForm::kLive) {
-    draw();
-    return;
+    if (value) line += std::string(" ") + named.key + "=" + number(named.format, *value);
   }
   if (std::string compact = eta_text(); !compact.empty()) {
     std::erase(compact, ' ');
@@ -215,7 +215,7 @@ void Progress::activity(std::string_view text) {
 
 void Progress::redraw() {
   const std::lock_guard lock(mutex_);
-  if (drawn_lines_ > 0) draw();
+  if (drawn_) draw();
 }
 
 void Progress::note(std::string_view text) {
@@ -224,10 +224,10 @@ void Progress::note(std::string_view text) {
     print(nlohmann::ordered_json{{"note", terminal_safe(text)}}.dump() + "\n");
     return;
   }
-  const bool block = drawn_lines_ > 0;
+  const bool line = drawn_;
   erase();
   print(terminal_safe(text) + "\n");
-  if (block) draw();
+  if (line) draw();
 }
 
 }  // namespace troupe::observe

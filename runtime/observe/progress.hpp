@@ -1,10 +1,11 @@
-// Shows a run's progress: on a terminal one block that is redrawn in place (step, elapsed time,
-// ETA, reward, KL, tokens/s, generators, current activity), elsewhere one `key=value` line or one
-// JSON object per update. Notes (log lines, evaluations) go above the block. Safe on any thread;
-// draws on the caller's thread.
+// Shows a run's progress: on a terminal one line that is redrawn in place (step, bar, reward or
+// loss, tokens/s, time left, what goes on), elsewhere one `key=value` line or one JSON object per
+// update. Notes (log lines, evaluations) go above the live line. Safe on any thread; draws on the
+// caller's thread.
 #pragma once
 
 #include "runtime/core/clock.hpp"
+#include "runtime/observe/live_line.hpp"
 #include "runtime/observe/metric_row.hpp"
 
 #include <cstdint>
@@ -13,21 +14,20 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace troupe::observe {
 
 enum class ProgressForm { kLive, kLines, kJson };
 
-// `format`: --log.format (auto, plain or json). auto gives the live block if `out` is a terminal,
-// unless TERM=dumb.
+// `format`: --log.format (auto, plain or json). auto gives the live line if `out` is a terminal
+// that can go back to the beginning of a line: TERM is neither dumb nor empty.
 ProgressForm choose_form(std::string_view format, std::FILE* out);
 
 struct ProgressStyle {
   ProgressForm form = ProgressForm::kLines;
   bool colour = false;
-  std::size_t columns = 80;  // of the terminal
+  std::size_t columns = 80;  // of the terminal; 0: ask `out` each time, for a window may change
 };
 
 // Form, colour and width for `out`. The environment variable NO_COLOR turns colour off.
@@ -42,7 +42,7 @@ class Progress {
            const core::Clock& clock,
            std::uint64_t first_step,
            std::uint64_t steps);
-  ~Progress();  // leaves the last block in place
+  ~Progress();  // leaves the last line in place
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -53,22 +53,17 @@ class Progress {
   void update(const MetricRow& row);
   // Time that was no update's, such as an evaluation's: the ETA leaves it out.
   void leave_out(double seconds);
-  // Sets the text that says what is going on now; only the live block shows it.
+  // Sets the text that says what is going on now; only the live line shows it.
   void activity(std::string_view text);
-  // Prints a text for the user, above the live block if there is one.
+  // Prints a text for the user, above the live line if there is one.
   void note(std::string_view text);
-  // Draws the live block again with the current time, if it was drawn before.
+  // Draws the live line again with the current time and width, if it was drawn before.
   void redraw();
   bool live() const noexcept { return style_.form == ProgressForm::kLive; }
 
   static constexpr std::size_t kEtaSteps = 16;
 
  private:
-  struct Shown {
-    std::uint64_t step = 0;
-    std::string facts;    // "reward 0.61  kl 0.0012  ..."
-    std::string company;  // "generators up 2  age of tokens 0.5 updates  ..."
-  };
   // The time at which `step` updates were done.
   struct Mark {
     std::uint64_t step;
@@ -79,6 +74,7 @@ class Progress {
   std::string elapsed_text() const;
   void draw();
   void erase();
+  void take_figures(const MetricRow& row);
   void print(std::string_view text);
 
   std::FILE* out_;
@@ -88,9 +84,10 @@ class Progress {
   core::TimePoint start_;
   std::deque<Mark> marks_;  // the last kEtaSteps + 1, oldest first
   std::mutex mutex_;
-  Shown shown_;
+  std::uint64_t step_ = 0;
+  std::vector<LinePart> figures_;  // "reward 0.61", "812 tokens/s", ...
   std::string activity_;
-  int drawn_lines_ = 0;
+  bool drawn_ = false;
 };
 
 // "45 s", "3 min 05 s", "2 h 07 min".

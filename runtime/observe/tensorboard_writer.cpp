@@ -1,14 +1,11 @@
 #include "runtime/observe/tensorboard_writer.hpp"
 
 #include "runtime/core/host_name.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/observe/event_proto.hpp"
 #include "runtime/observe/metric_names.hpp"
 
 #include <unistd.h>
-
-#include <cstdio>
-#include <string>
-#include <utility>
 
 namespace troupe::observe {
 
@@ -19,11 +16,8 @@ core::Result<TensorboardWriter> TensorboardWriter::create(const std::filesystem:
   std::filesystem::path path;
   std::error_code error;
   for (int number = 0; path.empty() || std::filesystem::exists(path, error); ++number) {
-    char name[400];
-    std::snprintf(name, sizeof name, "events.out.tfevents.%lld.%s.%d.%d",
-                  static_cast<long long>(wall_time_s), host.c_str(), static_cast<int>(::getpid()),
-                  number);
-    path = folder / name;
+    path = folder / core::printed("events.out.tfevents.%ld.%s.%d.%d",
+                                  static_cast<long>(wall_time_s), host.c_str(), ::getpid(), number);
   }
   TROUPE_TRY_ASSIGN(file, store::AppendFile::open(path));
   TensorboardWriter writer(std::move(file));
@@ -36,19 +30,16 @@ core::Result<TensorboardWriter> TensorboardWriter::create(const std::filesystem:
   return writer;
 }
 
+core::Result<void> TensorboardWriter::drop_earlier(double wall_time_s) {
+  return file_.append(framed(session_start_event(wall_time_s, 0)));
+}
+
 core::Result<void> TensorboardWriter::write(const MetricRow& row) {
   auto values = row.values;
   for (auto& [name, value] : values)
     name = metric_name(name, names_);
   return file_.append(
       framed(scalars_event(row.wall_time_s, static_cast<std::int64_t>(row.step), values)));
-}
-
-core::Result<void> TensorboardWriter::write_text(std::uint64_t step,
-                                                 double wall_time_s,
-                                                 std::string_view tag,
-                                                 std::string_view text) {
-  return file_.append(framed(text_event(wall_time_s, static_cast<std::int64_t>(step), tag, text)));
 }
 
 }  // namespace troupe::observe

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace troupe::observe {
@@ -24,14 +23,13 @@ class TensorboardWriter {
                                                 double wall_time_s,
                                                 std::optional<std::uint64_t> resumed_at);
 
+  // TensorBoard ignores all that older files hold: the run has begun anew.
+  core::Result<void> drop_earlier(double wall_time_s);
+
   // Writes metrics under the names of `style` (--log.names); the default "ours" renames nothing.
   void use_names(std::string style) { names_ = std::move(style); }
 
   core::Result<void> write(const MetricRow& row);
-  core::Result<void> write_text(std::uint64_t step,
-                                double wall_time_s,
-                                std::string_view tag,
-                                std::string_view text);
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:

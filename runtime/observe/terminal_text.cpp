@@ -28,9 +28,8 @@ std::optional<Character> first_of(std::string_view text) {
     code = code << 6 | (byte(i) & 0x3Fu);
   }
   constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+  if (code < kLeast[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
     return std::nullopt;
-  }
   return Character{code, bytes};
 }
 

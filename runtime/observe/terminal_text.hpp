@@ -11,7 +11,7 @@ namespace troupe::observe {
 // and Unicode line separators. Bytes that are not UTF-8 become U+FFFD.
 std::string terminal_safe(std::string_view text);
 
-// The same on one line: newlines and tabs become spaces, and only the first `columns` code points
+// As one line: newlines and tabs become spaces, and only the first `columns` code points
 // stay.
 std::string terminal_line(std::string_view text, std::size_t columns);
 

@@ -10,9 +10,6 @@
 namespace troupe::parse {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
-
 // Builds the document from the parser's events. Stops at the first bound that the text exceeds.
 template <class Json>
 class Builder {
@@ -46,12 +43,10 @@ class Builder {
     if (bounds_.watch != nullptr) bounds_.watch->key(open_.size(), name);
     auto& object = open_.back()->template get_ref<typename Json::object_t&>();
     const auto [place, fresh] = object.emplace(name, nullptr);
-    if (!fresh && bounds_.repeats == Repeats::kRefused) {
+    if (!fresh && bounds_.repeats == Repeats::kRefused)
       return fail("has the name `" + name + "` twice");
-    }
-    if (object.size() > bounds_.names_max) {
+    if (object.size() > bounds_.names_max)
       return fail("has more than " + std::to_string(bounds_.names_max) + " names in one object");
-    }
     member_ = &place->second;
     return true;
   }
@@ -104,9 +99,8 @@ class Builder {
   }
 
   bool open(Json&& empty) {
-    if (static_cast<int>(open_.size()) >= bounds_.depth_max) {
+    if (static_cast<int>(open_.size()) >= bounds_.depth_max)
       return fail("is nested deeper than " + std::to_string(bounds_.depth_max) + " levels");
-    }
     if (!seen(false)) return false;
     Json& value = place();
     value = std::move(empty);
@@ -132,9 +126,8 @@ class Builder {
 template <class Json>
 Result<Json> bounded_json(std::string_view text, const JsonBounds& bounds) {
   // nlohmann's lexer would skip a byte order mark, and stop at a NUL.
-  if (text.starts_with("\xEF\xBB\xBF")) {
+  if (text.starts_with("\xEF\xBB\xBF"))
     return core::fail(ErrorCode::kData, "is not valid JSON: it begins with a byte order mark");
-  }
   if (const auto nul = text.find('\0'); nul != text.npos) {
     return core::fail(ErrorCode::kData,
                       "is not valid JSON: byte " + std::to_string(nul) + " is a NUL");

@@ -18,10 +18,10 @@ namespace troupe::parse {
 // refuse the text.
 enum class Repeats { kLastCounts, kRefused };
 
-// What becomes of a number that nlohmann's types cannot write as it was written: the nearest
-// double; or a written number (written_numbers.hpp), if it is an integer beyond 64 bits, or
-// whatever it is. What a chat template prints needs the integers, what is written out again needs
-// all.
+// How to read a number that nlohmann's types cannot write as it was written: as the nearest
+// double, or as a written number (written_numbers.hpp) for integers beyond 64 bits, or always.
+// Chat templates print integers, so they need the second; JSON that is written out again needs
+// the third.
 enum class Numbers { kNearest, kWholeIntegers, kAsWritten };
 
 // Lets a caller add bounds of its own: it sees every name and value during parsing. `depth` is the

@@ -3,6 +3,7 @@
 #include <cbor.h>
 
 #include <stdexcept>
+#include <string>
 
 namespace troupe::parse {
 

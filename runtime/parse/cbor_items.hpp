@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,7 +40,7 @@ class CborItem {
 
 class CborItems {
  public:
-  // Error kData: `input` is not one such item, whole and with nothing behind it.
+  // Error kData: `input` is not one such item, whole and with nothing after it.
   static core::Result<CborItems> read(std::string_view input);
 
   CborItem root() const { return {*this, 0}; }
@@ -52,7 +51,7 @@ class CborItems {
   enum class Kind { kNumber, kReal, kBoolean, kNull, kText, kBytes, kList, kMap };
   struct Entry {
     Kind kind = Kind::kNull;
-    std::size_t next = 0;      // the place behind all that this one holds
+    std::size_t next = 0;      // the place after all that this one holds
     std::uint64_t number = 0;  // also a boolean; of a list or map, how many items it holds directly
     double real = 0;
     std::string_view view{};  // text or bytes

@@ -26,7 +26,7 @@ Json written_json(std::string_view text);
 template <class Json>
 std::optional<double> number_in(const Json& value);
 
-// The same JSON with written numbers as the nearest doubles.
+// The JSON with written numbers turned into the nearest doubles.
 template <class Json>
 Json with_nearest_numbers(const Json& value);
 

@@ -1,8 +1,8 @@
 #include "runtime/plan/cluster.hpp"
 
 #include "runtime/core/split.hpp"
+#include "runtime/core/texts.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -17,22 +17,15 @@ constexpr double kGb = 1e9;
 
 // A whole number from 1 to `most` that is all of `text`.
 std::optional<std::int64_t> count_of(std::string_view text, std::int64_t most) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (count < 1 || count > most) return std::nullopt;
-  return count;
+  const auto count = core::number_of<std::int64_t>(text);
+  return count && *count >= 1 && *count <= most ? count : std::nullopt;
 }
 
 std::optional<double> gigabytes_of(std::string_view card) {
   const auto dash = card.rfind('-');
   if (dash == card.npos || dash == 0) return std::nullopt;
-  const std::string_view number = card.substr(dash + 1);
-  double gb = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), gb);
-  if (error != std::errc() || end != number.data() + number.size()) return std::nullopt;
-  if (!std::isfinite(gb) || gb <= 0 || gb > kCardGb_max) return std::nullopt;
-  return gb;
+  const auto gb = core::number_of<double>(card.substr(dash + 1));
+  return gb && std::isfinite(*gb) && *gb > 0 && *gb <= kCardGb_max ? gb : std::nullopt;
 }
 
 }  // namespace

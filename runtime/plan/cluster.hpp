@@ -31,7 +31,7 @@ struct Cluster {
 // one node. Error kConfig that says what is expected.
 core::Result<Cluster> parse_cluster(std::string_view text);
 
-// One host without devices, with so many bytes of memory (0: unknown).
+// One host without devices, with that many bytes of memory (0: unknown).
 Cluster processors(std::int64_t host_bytes);
 
 }  // namespace troupe::plan

@@ -1,11 +1,13 @@
-// The memory of one rank of a role by kind, on the device where it computes and on the host beside
+// The memory of one rank of a role by kind, on the device where it computes and on the host next to
 // it. For a role that computes on processors the two are the same, and everything is under the
 // device. A value type.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string_view>
 
 namespace troupe::plan {
@@ -17,7 +19,7 @@ enum class Kind {
   kPartials,     // of lanes that are not joined yet
   kPanels,       // the weights that forward passes read
   kSparePanels,  // another version of them
-  kReference,    // panels of a frozen reference beside a trainer
+  kReference,    // panels of a frozen reference next to a trainer
   kGathered,     // layers that other ranks, or the host, own
   kStaging,      // pieces on their way between ranks
   kKeys,         // keys and values of an engine
@@ -43,12 +45,16 @@ class MemoryUse {
   std::int64_t device_total() const { return sum(device_); }
   std::int64_t host_total() const { return sum(host_); }
   // The kind that takes most of the device.
-  Kind largest() const;
+  Kind largest() const {
+    return static_cast<Kind>(std::max_element(device_.begin(), device_.end()) - device_.begin());
+  }
 
  private:
   using Amounts = std::array<std::int64_t, kKinds>;
   static std::size_t index(Kind kind) { return static_cast<std::size_t>(kind); }
-  static std::int64_t sum(const Amounts& amounts);
+  static std::int64_t sum(const Amounts& amounts) {
+    return std::accumulate(amounts.begin(), amounts.end(), std::int64_t{0});
+  }
 
   Amounts device_{}, host_{};
 };

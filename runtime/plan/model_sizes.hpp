@@ -30,7 +30,7 @@ class ModelSizes {
   // Bytes of model::PackedWeights: panels, norms and rotary tables, and the embedding as f32 if it
   // is not the head.
   std::int64_t panel_bytes(kernels::PanelDtype dtype) const;
-  // The same without rotary tables: what a push of the weights moves (ADR 0025).
+  // panel_bytes without rotary tables: what a push of the weights moves (ADR 0025).
   std::int64_t image_bytes(kernels::PanelDtype dtype) const;
   // Bytes of the keys and values of one token in all layers.
   std::int64_t token_bytes(kernels::KvDtype dtype) const;

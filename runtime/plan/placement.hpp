@@ -20,7 +20,7 @@ struct Role {
   std::string name;  // "policy", "generator", "reward/rm-small"
   RoleFacts facts;
   std::int64_t count = 1;           // of ranks or engines
-  std::string flag;                 // that changes the count; empty: none
+  std::string flag;                 // the flag that changes the count; empty: none
   std::vector<std::int64_t> named;  // devices of the one node, used in turn; empty: any
   std::string key;                  // that names them
 
@@ -30,7 +30,7 @@ struct Role {
 struct Placement {
   // [role][member] of devices.
   std::vector<std::vector<std::int64_t>> devices;
-  std::int64_t idle = 0;  // devices that nobody uses
+  std::int64_t idle = 0;  // unused devices
 };
 
 // Error kConfig, naming the flag: more devices than there are, or a named one that is not there.

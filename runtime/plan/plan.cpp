@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <string>
 
 namespace troupe::plan {
 namespace {
-
-using core::ErrorCode;
 
 void check_trainer(const Role& role, const RunFacts& facts, core::ErrorList& wrong) {
   const auto& trainer = std::get<TrainerFacts>(role.facts);

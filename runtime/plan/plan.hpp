@@ -23,7 +23,7 @@ struct RunFacts {
 struct DeviceLoad {
   std::int64_t device = 0;         // the first of them
   std::int64_t devices = 1;        // how many
-  std::vector<std::size_t> roles;  // that are on it, one entry for each rank or engine
+  std::vector<std::size_t> roles;  // roles on it, one entry for each rank or engine
   std::int64_t bytes = 0;
 };
 
@@ -34,7 +34,7 @@ struct HostLoad {
 
 // Something that does not fit.
 struct Shortfall {
-  std::size_t role = 0;  // that takes most there
+  std::size_t role = 0;  // the one that takes most there
   std::string where;     // "node 0 device 3"
   std::int64_t need = 0, have = 0;
   bool host = false;  // the memory of a node, not of a device
@@ -42,7 +42,7 @@ struct Shortfall {
 
 struct Push {
   std::int64_t image = 0;    // bytes of one version of the weights
-  std::int64_t engines = 0;  // that receive it
+  std::int64_t engines = 0;  // receivers of it
   std::int64_t remote = 0;   // of them on other nodes than the policy's first rank
 };
 
@@ -50,7 +50,7 @@ struct Plan {
   Placement placement;
   std::vector<MemoryUse> memory;  // by role, of one rank or engine
   std::vector<DeviceLoad> loads;
-  HostLoad fullest_host;  // of the nodes, beside devices
+  HostLoad fullest_host;  // of the nodes, besides devices
   Batch batch;
   Push push;
   std::vector<Shortfall> shortfalls;  // at most one a role

@@ -1,7 +1,9 @@
 #include "runtime/plan/remedies.hpp"
 
+#include "runtime/core/texts.hpp"
+
 #include <algorithm>
-#include <cstdio>
+#include <cstddef>
 #include <functional>
 
 namespace troupe::plan {
@@ -99,9 +101,8 @@ void add_trainer_changes(const RunFacts& run, std::size_t role, std::vector<Chan
 void add_engine_changes(const EngineFacts& own, std::vector<Change>& changes) {
   for (std::int64_t bytes = own.keys_bytes_max / 2; bytes >= std::max(kGiB / 4, own.keys_bytes_min);
        bytes /= 2) {
-    char text[64];
-    std::snprintf(text, sizeof text, "--rollout.kv_cache_gb %g",
-                  static_cast<double>(bytes) / static_cast<double>(kGiB));
+    const std::string text = core::printed("--rollout.kv_cache_gb %g",
+                                           static_cast<double>(bytes) / static_cast<double>(kGiB));
     changes.push_back({"keys", text, [bytes](RunFacts& facts) {
                          return each<EngineFacts>(
                              facts, [bytes](auto& one) { return set(one.keys_bytes_max, bytes); });

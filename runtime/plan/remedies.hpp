@@ -5,7 +5,6 @@
 
 #include "runtime/plan/plan.hpp"
 
-#include <cstddef>
 #include <string>
 #include <vector>
 

@@ -35,7 +35,7 @@ struct TrainerFacts {
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;
   std::int64_t trained = 0;       // elements that the optimiser changes
   std::int64_t moment_bytes = 8;  // of the optimiser, for each of them
-  std::int64_t adapted = 0;       // elements under adapters, which are kept beside the merged ones
+  std::int64_t adapted = 0;       // elements under adapters, which are kept next to the merged ones
   std::int64_t trained_layers = 0;  // those that have a backward pass
   bool checkpointing = false;
   std::int64_t rows = 0;  // of a micro-batch
@@ -67,11 +67,11 @@ struct EngineFacts {
   std::shared_ptr<const ModelSizes> model;
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;
   std::int64_t keys_bytes_max = 0;  // bound of the memory for keys and values
-  std::int64_t sequences = 0;       // that run at once
+  std::int64_t sequences = 0;       // running at once
   std::int64_t step_rows = 0;
-  bool shares_panels = false;  // reads those of a trainer in its process
-  std::int64_t image = 0;      // bytes of a version that comes from another host; 0: of this one
-  std::int64_t keys_bytes_min = 0;  // that the longest group needs
+  bool shares_panels = false;       // reads those of a trainer in its process
+  std::int64_t image = 0;           // bytes of a version fetched from another host; 0: same host
+  std::int64_t keys_bytes_min = 0;  // need of the longest group
   std::int64_t at_once = 0;         // samples that run together, all of them of the longest
   // Bytes for keys and values: as many blocks as the bound holds and the sequences can use.
   std::int64_t keys_bytes(const Place& place) const;

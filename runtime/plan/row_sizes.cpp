@@ -16,7 +16,7 @@ constexpr std::int64_t kLogitsShare = 3;
 // A gradient of an input that is a sum of more terms is computed in pieces, with room for one.
 constexpr std::int64_t kPiece = 1024;
 
-// What a row keeps in each layer beside the layer's input.
+// What a row keeps in each layer besides the layer's input.
 std::int64_t kept_in_layer(const ModelSpec& spec) {
   std::int64_t floats =
       spec.qkv_width() + spec.q_width() + spec.heads + spec.hidden + 2 * spec.dense_ffn() + 2;
@@ -27,7 +27,7 @@ std::int64_t kept_in_layer(const ModelSpec& spec) {
   return floats + model::scores_width(spec.moe) + 2 * k + 2 * k * spec.moe.ffn;
 }
 
-// Of one layer with experts, while it computes.
+// Floats of one layer with experts while it computes.
 std::int64_t expert_scratch(const ModelSpec& spec) {
   if (!spec.moe.any()) return 0;
   const std::int64_t k = spec.moe.experts_per_token;

@@ -9,11 +9,11 @@
 
 namespace troupe::plan {
 
-// How a team allocates. On the host memory that nobody touched costs nothing. On a device a buffer
+// How a team allocates. On the host untouched memory costs nothing. On a device a buffer
 // that had to grow has a quarter more than was asked for (core::Buffer::reserve_discard).
 struct Place {
   bool on_host = true;
-  std::int64_t members = 1;  // of the team; a device has one
+  std::int64_t members = 1;  // threads of the team; 1 on a device
 
   std::int64_t grown(std::int64_t bytes) const { return on_host ? bytes : bytes + bytes / 4; }
 };
@@ -37,7 +37,7 @@ struct ForwardRows {
   std::int64_t rows = 0;
   std::int64_t scratch() const;
   std::int64_t keys() const;    // of one layer; scorers need no others
-  std::int64_t logits() const;  // of the one chunk that scorers keep; 0 without a language head
+  std::int64_t logits() const;  // for the one chunk that scorers keep; 0 without a language head
 };
 
 }  // namespace troupe::plan

@@ -4,8 +4,6 @@
 #include "runtime/store/sha256.hpp"
 #include "runtime/text/messages.hpp"
 
-#include <utility>
-
 namespace troupe::sessions {
 
 using Json = nlohmann::ordered_json;
@@ -58,15 +56,13 @@ Digest digest_with(const Digest& before, const Json& message) {
 core::Result<Dialogue> dialogue_of(const dialects::GenerateRequest& request) {
   Dialogue out;
   out.messages = parse::written_json<Json>(request.messages_json);
-  if (!out.messages.is_array()) {
+  if (!out.messages.is_array())
     return core::fail(core::ErrorCode::kInvalidArgument, "messages must be a list of objects");
-  }
   out.digests.push_back(
       store::sha256_text(request.tools_json + "\n" + request.template_variables_json));
   for (const Json& message : out.messages) {
-    if (!message.is_object()) {
+    if (!message.is_object())
       return core::fail(core::ErrorCode::kInvalidArgument, "messages must be a list of objects");
-    }
     out.digests.push_back(digest_with(out.digests.back(), message));
   }
   return out;

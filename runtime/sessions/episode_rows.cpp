@@ -30,26 +30,16 @@ std::size_t drawn_of(const SessionTree& tree, const Link& link) {
   return link.tokens > prompt ? link.tokens - prompt : 0;
 }
 
-// Calls without a list kept nothing from the policy; a sample has a list once one of its calls has.
-void draw_kept_mass(const Drawn& from, std::size_t begin, std::size_t end, Trajectory& to) {
-  if (from.log_kept_mass.empty() && to.log_kept_mass.empty()) return;
-  to.log_kept_mass.resize(to.tokens.size(), 0.0f);
-  if (from.log_kept_mass.empty()) return;
-  std::copy(from.log_kept_mass.begin() + static_cast<std::ptrdiff_t>(begin),
-            from.log_kept_mass.begin() + static_cast<std::ptrdiff_t>(end),
-            to.log_kept_mass.end() - static_cast<std::ptrdiff_t>(end - begin));
-}
-
 void draw(const Drawn& from, std::size_t begin, std::size_t end, Trajectory& to) {
   const auto part = [&](const auto& list) {
     return std::pair(list.begin() + static_cast<std::ptrdiff_t>(begin),
                      list.begin() + static_cast<std::ptrdiff_t>(end));
   };
+  append(to.facts, to.tokens.size(), from.facts, begin, end);
   const auto [tokens, tokens_end] = part(from.tokens);
   to.tokens.insert(to.tokens.end(), tokens, tokens_end);
   const auto [logprobs, logprobs_end] = part(from.behaviour);
   to.behaviour.insert(to.behaviour.end(), logprobs, logprobs_end);
-  draw_kept_mass(from, begin, end, to);
   std::size_t at = 0;
   for (const auto& run : from.versions.runs()) {
     const std::size_t run_end = at + run.count;

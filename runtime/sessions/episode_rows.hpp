@@ -14,7 +14,7 @@ namespace troupe::sessions {
 
 // What the rewards of an episode come to.
 struct EpisodeRewards {
-  std::optional<double> score;  // of the whole
+  std::optional<double> score{};  // of the whole
   // Whether rewards of turns are learned from at their turns. Else they are added up along the path
   // of each leaf, and the sum is the score where there is none.
   bool by_turn = false;
@@ -29,7 +29,7 @@ std::vector<experience::Trajectory> samples_of(const SessionTree& tree,
                                                const EpisodeRewards& rewards);
 
 // Takes from the samples of a group what all of their rows begin with, and returns it. Error kData:
-// that is nothing.
+// their rows have no common beginning.
 core::Result<std::vector<std::int32_t>> take_prompt(std::vector<experience::Trajectory>& samples);
 
 }  // namespace troupe::sessions

@@ -4,6 +4,7 @@
 #include "runtime/store/sha256.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -15,7 +16,7 @@ using Tokens = std::vector<std::int32_t>;
 
 namespace {
 
-// Stands for an answer in a rendering that is made to see what a template writes behind one.
+// Stands for an answer in a rendering that is made to see what a template writes after one.
 constexpr const char* kAnswerMark = "\x01troupe-answer\x01";
 
 PastText past_of(std::string_view text) {
@@ -85,7 +86,7 @@ class CallRenderer {
     return dialects::render_chat(model_, dialects::json_text(messages), options_);
   }
 
-  // The last mark at `from` or behind it with which an answer may end.
+  // The last mark at `from` or after it with which an answer may end.
   TurnEnd turn_end(std::string_view text, std::size_t from) const {
     TurnEnd best;
     for (const std::int32_t token : model_.tokenizer->eos_ids()) {
@@ -132,7 +133,7 @@ class CallRenderer {
     return tokens_behind(before, end, whole.substr(end.at));
   }
 
-  // The same where the past is written otherwise: what stands behind a mark in the answer's place.
+  // If the past is rendered differently: what follows a mark in the answer's place.
   std::optional<Tokens> growth_behind_mark(const Before& before, const Json& messages) {
     Json marked = messages;
     marked[before.messages - 1] = {{"role", "assistant"}, {"content", kAnswerMark}};
@@ -178,15 +179,13 @@ std::variant<CallPrompt, ApiError> prompt_of_call(const dialects::ServedModel& m
                                                   const dialects::GenerateRequest& request,
                                                   History history,
                                                   std::int64_t now_unix_s) {
-  if (request.is_dialogue() && model.tokenizer) {
+  if (request.is_dialogue() && model.tokenizer)
     return CallRenderer(model, request, now_unix_s).run(calls, history);
-  }
   auto encoded = dialects::encode_prompts(model, request);
   if (auto* error = std::get_if<ApiError>(&encoded)) return *error;
   auto& prompts = std::get<std::vector<dialects::EncodedPrompt>>(encoded);
-  if (prompts.size() != 1) {
+  if (prompts.size() != 1)
     return ApiError{.message = "a session takes one prompt a request", .param = "prompt"};
-  }
   CallPrompt out;
   out.tokens = std::move(prompts.front().tokens);
   out.place = calls.place(out.tokens);

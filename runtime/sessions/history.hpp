@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -17,7 +16,7 @@ namespace troupe::sessions {
 
 // What a call does when its template writes the past otherwise than before (it leaves out thinking,
 // or has another date): it begins a fork with what the template writes now, or keeps the tokens of
-// the past, as far as the template shows what comes behind an answer.
+// the past if the template shows what it writes after an answer.
 enum class History { kTemplate, kKeep };
 
 struct CallPrompt {
@@ -43,7 +42,7 @@ class PastCalls {
   virtual SessionTree::Place place(std::span<const std::int32_t> prompt) const = 0;
 };
 
-// Those of a tree that one thread uses.
+// The calls of a tree that one thread uses.
 class TreeCalls final : public PastCalls {
  public:
   explicit TreeCalls(const SessionTree& tree) : tree_(tree) {}

@@ -35,7 +35,7 @@ core::Result<Said> said_of(const dialects::ServedModel& model,
 Call call_of(const CallPrompt& prompt, const Said& said, const engine::Sample& sample) {
   Call call;
   call.drawn = {sample.tokens, sample.logprobs, experience::VersionRuns(sample.versions),
-                sample.log_kept_mass, sample.finish};
+                sample.facts, sample.finish};
   call.text = said.text;
   if (prompt.dialogue.empty()) return call;
   call.after = digest_with(prompt.dialogue, said.message);

@@ -5,8 +5,6 @@
 
 namespace troupe::sessions {
 
-using core::ErrorCode;
-
 std::optional<PastCalls::Before> Session::before(std::span<const Digest> digests) const {
   const std::lock_guard lock(mutex_);
   return TreeCalls(tree_).before(digests);

@@ -44,7 +44,7 @@ class Session final : public PastCalls {
   struct Request {
     std::vector<std::int32_t> prompt;
     bool superseded = false;
-    std::vector<std::size_t> calls;  // that it has added
+    std::vector<std::size_t> calls{};  // added by this request
   };
   std::shared_ptr<Request> begin(const std::vector<std::int32_t>& prompt);
   // Adds a call of a request; returns its number.

@@ -6,7 +6,7 @@
 namespace troupe::sessions {
 namespace {
 
-// Tokens are counted again after so many requests.
+// Tokens are counted again after that many requests.
 constexpr std::uint64_t kCountEvery = 64;
 
 }  // namespace
@@ -40,7 +40,7 @@ bool SessionBook::make_room(Owner owner) {
     const auto own = std::ranges::count_if(
         sessions_, [&](const auto& one) { return one.second.opened.owner == owner; });
     if (hog == owner || its < static_cast<std::uint64_t>(own) + 2) return false;
-    // Those that were never called first, the youngest of them; then the one used longest ago.
+    // First sessions that were never called, the youngest first; then the one used longest ago.
     for (auto line = sessions_.begin(); line != sessions_.end(); ++line) {
       if (line->second.opened.owner != hog) continue;
       if (goes == sessions_.end()) {

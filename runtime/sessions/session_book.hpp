@@ -15,7 +15,7 @@ namespace troupe::sessions {
 struct SessionBookOptions {
   std::size_t sessions_max = 1024;
   core::Duration idle = std::chrono::hours(1);
-  SessionBounds bounds;
+  SessionBounds bounds{};
   std::uint64_t tokens_max = std::uint64_t{1} << 27;  // of all sessions together
 };
 
@@ -33,7 +33,7 @@ class SessionBook final : public SessionHost {
 
  private:
   struct Line {
-    OpenedSession opened;  // its sampler is owned by nobody here
+    OpenedSession opened;  // its sampler is owned elsewhere
     core::TimePoint used;
     std::uint64_t number = 0;  // in the order of their opening
   };

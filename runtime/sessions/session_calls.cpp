@@ -3,7 +3,6 @@
 #include "runtime/dialects/readers.hpp"
 #include "runtime/sessions/said.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <variant>
@@ -115,9 +114,8 @@ async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts
                                                    std::string path) {
   const core::TimePoint began = parts->timers.now();
   const dialects::ErrorForm form = dialects::error_form_of(path);
-  if (const auto refusal = session->refusal()) {
+  if (const auto refusal = session->refusal())
     co_return dialects::api_error_response({.status = 409, .message = *refusal}, form);
-  }
   const bool again = retries_of(request.headers) > 0;
   auto client = request.client;
   auto job = [parts, session, reader = dialects::reader_of(path)](
@@ -127,12 +125,10 @@ async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts
   auto preparing =
       dialects::TextThreads::run(&parts->text, std::move(request.body), std::move(job));
   auto prepared = co_await std::move(preparing);
-  if (!prepared) {
+  if (!prepared)
     co_return dialects::api_error_response(dialects::api_error_of(prepared.error()), form);
-  }
-  if (auto* error = std::get_if<ApiError>(&*prepared)) {
+  if (auto* error = std::get_if<ApiError>(&*prepared))
     co_return dialects::api_error_response(*error, form);
-  }
   Ready& ready = std::get<Ready>(*prepared);
   if (again) session->retry(ready.prompt.tokens);
   if (ready.prompt.rewritten) {

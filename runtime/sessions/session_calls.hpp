@@ -24,7 +24,7 @@ struct SessionCallParts {
   dialects::TextThreads& text;
   const dialects::ServeBounds& bounds;
   History history = History::kTemplate;
-  std::function<std::int64_t()> now_unix_s;  // that templates write
+  std::function<std::int64_t()> now_unix_s;  // the time for templates
   // Told once when the chat template changed the past of a dialogue; may be null.
   std::function<void()> forked;
   bool any_model = false;  // calls may name any model, and get this one

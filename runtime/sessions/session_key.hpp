@@ -10,7 +10,7 @@
 namespace troupe::sessions {
 
 inline constexpr std::size_t kSessionId_bytes = 16;      // random ones
-inline constexpr std::size_t kSessionSecret_bytes = 16;  // that nobody can guess
+inline constexpr std::size_t kSessionSecret_bytes = 16;  // which cannot be guessed
 
 // A text taken apart; without a dot it is an id alone.
 struct SessionWords {

@@ -15,18 +15,13 @@ namespace troupe::sessions {
 
 using dialects::api_error_response;
 using dialects::ApiError;
+using dialects::json_response;
 using Json = nlohmann::ordered_json;
 using net::HttpResponse;
 
 namespace {
 
 constexpr std::string_view kSessions = "/sessions";
-
-HttpResponse json_response(const Json& value) {
-  HttpResponse response;
-  response.body = dialects::json_text(value);
-  return response;
-}
 
 HttpResponse refuse(int status, std::string message, std::string param = "") {
   return api_error_response(
@@ -121,20 +116,16 @@ async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
-  if (place.path == "/traces" && request.method == "GET") {
+  if (place.path == "/traces" && request.method == "GET")
     co_return trace_response(*session.session);
-  }
-  if (place.path == "/reward" && request.method == "POST") {
-    co_return self->reward(request, session);
-  }
+  if (place.path == "/reward" && request.method == "POST") co_return self->reward(request, session);
   if ((place.path == "/end" && request.method == "POST") ||
       (place.path.empty() && request.method == "DELETE")) {
     session.session->end();
     co_return json_response(about(*session.session));
   }
-  if (place.path.empty() && request.method == "GET") {
+  if (place.path.empty() && request.method == "GET")
     co_return json_response(about(*session.session));
-  }
   co_return refuse(405, "/sessions/ID" + place.path + " does not take " + request.method);
 }
 
@@ -164,9 +155,8 @@ HttpResponse SessionRoutes::reward(const net::HttpRequest& request, const Opened
   const Json* const value = fields.find("reward");
   if (value == nullptr || !value->is_number()) fields.complain("reward", "must be a number");
   std::optional<std::size_t> call;
-  if (fields.find("call") != nullptr) {
+  if (fields.find("call") != nullptr)
     call = static_cast<std::size_t>(fields.integer("call", 0, 0, INT32_MAX));
-  }
   const bool ends = fields.boolean("end", false);
   fields.end();
   if (fields.error()) return api_error_response(*fields.error());

@@ -29,7 +29,7 @@ struct SessionClient {
   std::optional<std::size_t> key;                // of the server
   dialects::GenerationEvents* events = nullptr;  // told of the calls; outlives them
   std::string base{};                            // the server's address: "http://127.0.0.1:8000"
-  std::uint32_t owner = 0;  // whose share of the engine its calls take; 0: nobody's
+  std::uint32_t owner = 0;  // whose share of the engine its calls take; 0: no owner's
 };
 
 // Who owns the sessions of a server.
@@ -40,7 +40,7 @@ class SessionHost {
   // (there are as many as there may be), kInvalidArgument (others open them).
   virtual core::Result<OpenedSession> open(std::optional<std::size_t> owner, bool in_path) = 0;
   virtual std::optional<OpenedSession> find(std::string_view id) = 0;
-  // Its client has asked for something.
+  // The session's client has asked for something.
   virtual void used(std::string_view id) = 0;
 };
 

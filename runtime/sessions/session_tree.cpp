@@ -1,6 +1,7 @@
 #include "runtime/sessions/session_tree.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/checked_change.hpp"
 
 #include <algorithm>
 
@@ -68,6 +69,7 @@ std::size_t SessionTree::drawn_within(std::size_t call, std::size_t tokens) cons
 }
 
 std::size_t SessionTree::add(std::span<const std::int32_t> prompt, const Place& place, Call call) {
+  const core::CheckedChange checked(*this);
   TROUPE_CHECK(!place.parent || place.shared <= length(*place.parent), "a place of this tree");
   call.parent = place.parent;
   call.shared = place.parent ? place.shared : 0;
@@ -84,6 +86,7 @@ std::size_t SessionTree::add(std::span<const std::int32_t> prompt, const Place& 
 }
 
 bool SessionTree::drop(std::size_t call) {
+  const core::CheckedChange checked(*this);
   Call& one = calls_[call];
   if (one.dropped || going_on_[call] > 0) return false;
   one.dropped = true;
@@ -96,7 +99,7 @@ std::vector<std::int32_t> SessionTree::sequence(std::size_t call) const {
   std::size_t end = out.size();
   for (std::optional<std::size_t> at = call; at; at = calls_[*at].parent) {
     const Call& one = calls_[*at];
-    // What lies behind `end` belongs to a call below.
+    // What follows `end` belongs to a call below.
     const auto put = [&](const std::vector<std::int32_t>& tokens, std::size_t begin) {
       for (std::size_t i = 0; i < tokens.size() && begin + i < end; ++i)
         out[begin + i] = tokens[i];
@@ -106,6 +109,34 @@ std::vector<std::int32_t> SessionTree::sequence(std::size_t call) const {
     end = std::min(end, one.shared);
   }
   return out;
+}
+
+std::string SessionTree::check_invariants() const {
+  std::vector<std::size_t> going_on(calls_.size());
+  std::uint64_t tokens = 0;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const Call& call = calls_[i];
+    const std::string who = "call " + std::to_string(i);
+    if (call.parent && *call.parent >= i) return who + " lies before its parent";
+    if (call.shared > (call.parent ? lengths_[*call.parent] : 0))
+      return who + " shares more than its parent has";
+    const std::size_t drawn = call.drawn.tokens.size();
+    if (call.drawn.behaviour.size() != drawn || call.drawn.versions.size() != drawn)
+      return who + " has not one log-prob and one version a token";
+    if (lengths_[i] != call.shared + call.context.size() + drawn)
+      return who + " has another length";
+    if (drawn_before_[i] != (call.parent ? drawn_within(*call.parent, call.shared) : 0))
+      return who + " shares another number of drawn tokens";
+    if (call.parent && !call.dropped && call.shared == lengths_[*call.parent])
+      ++going_on[*call.parent];
+    tokens += call.context.size() + drawn;
+    if (call.after.empty()) continue;
+    const auto of = by_dialogue_.find(call.after);
+    if (of == by_dialogue_.end() || std::ranges::find(of->second, i) == of->second.end())
+      return who + " is not found by its dialogue";
+  }
+  if (going_on != going_on_) return "calls that go on from others are counted wrongly";
+  return tokens == tokens_ ? "" : "tokens are counted wrongly";
 }
 
 bool SessionTree::rewarded() const {

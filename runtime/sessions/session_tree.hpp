@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/experience/finish_reason.hpp"
+#include "runtime/experience/token_facts.hpp"
 #include "runtime/experience/version_runs.hpp"
 #include "runtime/sessions/dialogue.hpp"
 
@@ -23,7 +24,7 @@ struct Drawn {
   std::vector<std::int32_t> tokens;  // at least one
   std::vector<float> behaviour;      // log-probs: full vocabulary, at the temperature
   experience::VersionRuns versions;
-  std::vector<float> log_kept_mass{};  // as engine::Sample has it; empty: 0 for all
+  experience::TokenFacts facts{};
   experience::FinishReason finish = experience::FinishReason::kEos;
 };
 
@@ -69,6 +70,10 @@ class SessionTree {
   // The call no longer counts: nothing goes on from it, and it is no leaf. Ignored for one that
   // others go on from, because their client has seen it. Returns whether it was dropped.
   bool drop(std::size_t call);
+
+  // What is broken, or "": each call comes after its parent, and what is kept of it next to it (its
+  // length, what goes on from it, its dialogue) is so.
+  std::string check_invariants() const;
 
   std::size_t size() const noexcept { return calls_.size(); }
   const Call& at(std::size_t call) const { return calls_[call]; }

@@ -48,7 +48,10 @@ Json training_trace(const std::string& name,
       std::vector<int> mask(before.size() + end - begin, 0);
       std::fill(mask.begin() + static_cast<std::ptrdiff_t>(before.size()), mask.end(), 1);
       Json metadata = {{"versions", versions_of(sample, begin, end)}};
-      if (!sample.log_kept_mass.empty()) metadata["log_kept_mass"] = part(sample.log_kept_mass);
+      for (const experience::TokenFact& fact : experience::kTokenFacts) {
+        const std::vector<float>& list = sample.facts.*fact.list;
+        if (!list.empty()) metadata[std::string(fact.name)] = part(list);
+      }
       for (const experience::StepReward& step : sample.feedback_steps)
         if (step.token + 1 == end) metadata["reward"] = step.reward;
       turns.push_back({{"node_id", name + "/" + std::to_string(turns.size())},

@@ -63,9 +63,8 @@ core::Result<void> cut_file(const std::filesystem::path& path, std::uint64_t byt
   const core::OwnedFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file && errno == ENOENT) return {};
   if (!file) return io_failure("open", path, errno);
-  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 || ::fsync(file.get()) != 0) {
+  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 || ::fsync(file.get()) != 0)
     return io_failure("cut", path, errno);
-  }
   return {};
 }
 

@@ -17,7 +17,6 @@ namespace troupe::store {
 namespace {
 
 namespace fs = std::filesystem;
-using core::Result;
 
 constexpr std::string_view kTemporaryPrefix = ".tmp-";
 
@@ -46,9 +45,8 @@ bool is_filled(const fs::path& target) {
 
 // Swaps the folders `temporary` and `target`. Returns 0 or an errno value.
 int exchange(const fs::path& temporary, const fs::path& target) {
-  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
     return 0;
-  }
   if (errno != EINVAL && errno != ENOSYS) return errno;
   // The file system cannot exchange: rename in steps; for a short moment there is no `target`.
   const fs::path aside = temporary.string() + ".old";
@@ -105,15 +103,13 @@ Result<void> AtomicFolder::commit(Existing existing) {
   }
   if (!filled) {
     // rename(2) replaces an empty folder.
-    if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0)
       return io_failure("put in place", target_, errno);
-    }
     temporary_.clear();
     return sync_path(parent_of(target_));
   }
-  if (const int reason = exchange(temporary_, target_); reason != 0) {
+  if (const int reason = exchange(temporary_, target_); reason != 0)
     return io_failure("replace", target_, reason);
-  }
   TROUPE_TRY(sync_path(parent_of(target_)));
   std::error_code error;
   fs::remove_all(temporary_, error);  // the old content; remove_leftovers removes any rest
@@ -156,9 +152,8 @@ Result<void> replace_file(const fs::path& path, std::string_view content) {
       path.parent_path() / (".tmp-" + std::to_string(::getpid()) + "-" + path.filename().string());
   auto written = write_file(temporary, content);
   if (written) written = sync_path(temporary);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0)
     written = io_failure("replace", path, errno);
-  }
   if (!written) {
     ::unlink(temporary.c_str());
     return written;

@@ -1,4 +1,4 @@
-// Writes a folder atomically: the caller fills a temporary folder beside the target, `commit` syncs
+// Writes a folder atomically: the caller fills a temporary folder next to it, `commit` syncs
 // it to disk and renames it into place. A crash leaves the old or the new target, and perhaps a
 // temporary folder, but never half a target. `replace_file` does the same for one file. Also plain
 // helpers for files and folders. One thread uses an AtomicFolder. Errors name the path and say what
@@ -15,7 +15,7 @@ namespace troupe::store {
 
 class AtomicFolder {
  public:
-  // Makes the temporary folder `.tmp-<pid>-<n>-<name>` beside `target`, and its parent folders.
+  // Makes the temporary folder `.tmp-<pid>-<n>-<name>` next to `target`, and its parent folders.
   static core::Result<AtomicFolder> begin(const std::filesystem::path& target);
 
   AtomicFolder(AtomicFolder&& other) noexcept;
@@ -52,7 +52,7 @@ core::Result<void> make_folder(const std::filesystem::path& path);
 // Writes a whole file without syncing it; `commit` or `sync_path` syncs it.
 core::Result<void> write_file(const std::filesystem::path& path, std::string_view content);
 // Replaces a file's content atomically: readers, also those after a crash, find the old or the new
-// content. Writes and syncs a temporary file beside it, renames that, and syncs the folder.
+// content. Writes and syncs a temporary file next to it, renames that, and syncs the folder.
 core::Result<void> replace_file(const std::filesystem::path& path, std::string_view content);
 // Copies the content; the new file's mode follows from the umask, not from the old one's.
 core::Result<void> copy_file(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -1,7 +1,6 @@
 #include "runtime/store/checkpoint_store.hpp"
 
 #include "runtime/store/append_file.hpp"
-#include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/run_folder.hpp"
 #include "runtime/store/sha256.hpp"
@@ -18,11 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 
 constexpr const char* kManifestName = "manifest.json";
+constexpr const char* kAside = "diverged_";
 constexpr int kFormat = 1;
 constexpr std::uint64_t kManifest_bytes_max = 16u << 20;
 constexpr const char* kOwnHash = "sha256";  // of the manifest without this entry
@@ -102,9 +99,8 @@ Result<std::string> make_manifest(const fs::path& folder,
     return unlike_written(folder / lost.path, lost.bytes, "is not there");
   }
   Json state = Json::parse(state_json, nullptr, false);
-  if (!state.is_object()) {
+  if (!state.is_object())
     return fail(ErrorCode::kInvalidArgument, "a checkpoint's state must be a JSON object");
-  }
   Json manifest = {{"format", kFormat},
                    {"step", step},
                    {"state", std::move(state)},
@@ -114,7 +110,7 @@ Result<std::string> make_manifest(const fs::path& folder,
 }
 
 // Whether the manifest is as it was written. One that has no hash of its own, as they were written
-// before, has nothing else beside the rest.
+// before, has nothing but the rest.
 bool is_whole(Json manifest) {
   const auto own = manifest.find(kOwnHash);
   if (own == manifest.end()) return manifest.size() == 4;
@@ -133,9 +129,8 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
   TROUPE_TRY_ASSIGN(text, read_all(file));
   try {
     const Json manifest = Json::parse(text);
-    if (manifest.at("format").get<int>() != kFormat) {
+    if (manifest.at("format").get<int>() != kFormat)
       return fail(ErrorCode::kData, file.string() + " has a format of another version");
-    }
     if (!is_whole(manifest))
       return fail(ErrorCode::kData,
                   file.string() + " is damaged: its SHA-256 is not the one that it names");
@@ -147,9 +142,8 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
       CheckpointFile item{entry.at("path").get<std::string>(),
                           entry.at("bytes").get<std::uint64_t>(),
                           entry.at("sha256").get<std::string>()};
-      if (!is_inside(item.path)) {
+      if (!is_inside(item.path))
         return fail(ErrorCode::kData, file.string() + " names a file outside the checkpoint");
-      }
       out.files.push_back(std::move(item));
     }
     return out;
@@ -225,16 +219,6 @@ Result<fs::path> CheckpointStore::commit(std::uint64_t step,
   return target;
 }
 
-Result<fs::path> CheckpointStore::save(std::uint64_t step,
-                                       const std::string& state_json,
-                                       const Writer& writer) const {
-  TROUPE_TRY_ASSIGN(folder, begin(step));
-  if (auto done = writer(folder.path()); !done) {
-    return save_failure(done.error(), folder_of(step));
-  }
-  return commit(step, std::move(folder), state_json);
-}
-
 Result<std::vector<std::uint64_t>> CheckpointStore::steps() const {
   TROUPE_TRY_ASSIGN(entries, list_folder(folder_));
   std::vector<std::uint64_t> out;
@@ -277,12 +261,35 @@ Result<void> CheckpointStore::set_aside_from(std::uint64_t step) const {
   for (const std::uint64_t one : all) {
     if (one < step) continue;
     const fs::path from = folder_of(one);
-    const std::string name = from.filename().string();
-    const fs::path to = folder_ / ("diverged" + name.substr(name.rfind('_')));
+    const fs::path to = aside_of(one);
     std::error_code error;
     fs::remove_all(to, error);
     fs::rename(from, to, error);
     if (error) return io_failure("rename the checkpoint", from, error.value());
+  }
+  return prune_aside();
+}
+
+fs::path CheckpointStore::aside_of(std::uint64_t step) const {
+  const std::string name = step_name(step);
+  return folder_ / (kAside + name.substr(name.rfind('_') + 1));
+}
+
+// Removes the oldest of those that were set aside; as many are kept as of the others.
+Result<void> CheckpointStore::prune_aside() const {
+  TROUPE_TRY_ASSIGN(entries, list_folder(folder_));
+  std::vector<std::uint64_t> aside;
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kAside)) continue;
+    if (const auto step = step_of("step_" + name.substr(name.rfind('_') + 1)))
+      aside.push_back(*step);
+  }
+  std::sort(aside.begin(), aside.end());
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < aside.size(); ++i) {
+    std::error_code error;
+    fs::remove_all(aside_of(aside[i]), error);
+    if (error) return io_failure("remove the checkpoint", aside_of(aside[i]), error.value());
   }
   return {};
 }
@@ -325,9 +332,8 @@ Result<void> CheckpointStore::prune(std::uint64_t newest) const {
 
 Result<Checkpoint> verify_checkpoint(const fs::path& folder) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    return fail(ErrorCode::kData, folder.string() + " is no checkpoint folder");
-  }
+  if (!fs::is_directory(folder, error))
+    return fail(ErrorCode::kData, folder.string() + " is not a checkpoint folder");
   TROUPE_TRY_ASSIGN(checkpoint, read_manifest(folder));
   TROUPE_TRY(check_sizes(checkpoint));
   for (const CheckpointFile& file : checkpoint.files) {

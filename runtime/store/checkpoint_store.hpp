@@ -13,7 +13,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace troupe::store {
@@ -30,8 +29,6 @@ class CheckpointStore {
   // Points within `begin` and `commit` at which the hook is called; tests kill the process there.
   enum class Stage { kBegun, kWritten, kHashed, kCommitted, kPruned };
   using Hook = std::function<void(Stage)>;
-  // Writes the checkpoint's files into the (temporary) folder.
-  using Writer = std::function<core::Result<void>(const std::filesystem::path& folder)>;
 
   // `folder` is ckpt/ of the run folder. The newest `keep` >= 1 checkpoints are kept, and the best.
   CheckpointStore(std::filesystem::path folder, std::int64_t keep, Hook hook = {});
@@ -46,10 +43,6 @@ class CheckpointStore {
   core::Result<std::filesystem::path> commit(std::uint64_t step,
                                              AtomicFolder folder,
                                              const std::string& state_json) const;
-  // Calls `begin`, `writer` and `commit`.
-  core::Result<std::filesystem::path> save(std::uint64_t step,
-                                           const std::string& state_json,
-                                           const Writer& writer) const;
 
   struct Found {
     std::optional<Checkpoint> newest;   // the newest undamaged one
@@ -66,7 +59,8 @@ class CheckpointStore {
   core::Result<std::optional<std::uint64_t>> latest_listed() const;
 
   // Gives the checkpoints from `step` on other names (ckpt/diverged_000010), so that nothing goes
-  // on from them; one that had such a name before is removed.
+  // on from them; one that had such a name before is removed, and of all those the newest `keep`
+  // are kept.
   core::Result<void> set_aside_from(std::uint64_t step) const;
 
   // Marks the step of the best checkpoint, which is kept in addition to the newest ones until
@@ -80,6 +74,8 @@ class CheckpointStore {
 
  private:
   core::Result<void> prune(std::uint64_t newest) const;
+  core::Result<void> prune_aside() const;
+  std::filesystem::path aside_of(std::uint64_t step) const;
   void link_best() const;
   void at(Stage stage) const;
 

@@ -9,16 +9,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <fstream>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 namespace troupe::store {
 namespace {
 
 namespace fs = std::filesystem;
-using core::Result;
 
 constexpr std::size_t kThreads_max = 4;
 constexpr std::int64_t kWorthKeeping_bytes = 1 << 20;
@@ -42,9 +41,8 @@ std::string facts_of(const struct stat& file) {
          std::to_string(time_of(file.st_ctim).count());
 }
 
-bool is_settled(const struct stat& file) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::max(time_of(file.st_mtim), time_of(file.st_ctim)) + kSettled < now;
+bool is_settled(const struct stat& file, std::chrono::system_clock::time_point now) {
+  return std::max(time_of(file.st_mtim), time_of(file.st_ctim)) + kSettled < now.time_since_epoch();
 }
 
 std::optional<std::string> look_up(const fs::path& entry, const std::string& facts) {
@@ -64,7 +62,9 @@ void keep(const fs::path& entry, const std::string& facts, const std::string& ha
 
 }  // namespace
 
-Result<std::string> cached_sha256(const fs::path& file, const std::atomic<bool>* stop) {
+Result<std::string> cached_sha256(const fs::path& file,
+                                  const std::atomic<bool>* stop,
+                                  std::chrono::system_clock::time_point now) {
   struct stat before {};
   if (::stat(file.c_str(), &before) != 0) return io_failure("look at", file, errno);
   std::error_code error;
@@ -78,7 +78,7 @@ Result<std::string> cached_sha256(const fs::path& file, const std::atomic<bool>*
   TROUPE_TRY_ASSIGN(digest, sha256_file(file, stop));
   struct stat after {};
   const bool same = ::stat(file.c_str(), &after) == 0 && facts_of(after) == facts;
-  const bool worth_it = before.st_size >= kWorthKeeping_bytes && is_settled(before);
+  const bool worth_it = before.st_size >= kWorthKeeping_bytes && is_settled(before, now);
   if (!entry.empty() && same && worth_it) keep(entry, facts, digest.sha256);
   return digest.sha256;
 }
@@ -93,8 +93,11 @@ Result<std::string> sha256_of_files(const std::vector<fs::path>& files,
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < std::min(files.size(), kThreads_max); ++i)
-      helpers.emplace_back(work);
+    try {
+      for (std::size_t i = 1; i < std::min(files.size(), kThreads_max); ++i)
+        helpers.emplace_back(work);
+    } catch (const std::system_error&) {  // no thread is left: fewer do it
+    }
     work();
   }
   std::string all;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <string>
 
 namespace troupe::store {
 namespace {

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 
 namespace troupe::store {
 

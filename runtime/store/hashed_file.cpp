@@ -1,8 +1,8 @@
 #include "runtime/store/hashed_file.hpp"
 
-#include <algorithm>
 #include <semaphore>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -25,7 +25,7 @@ class HashedFile::Hasher {
   // Begins to add a piece, which stays as it is until the call of finish().
   void begin(const char* data, std::size_t bytes) {
     if (bytes < kAlone_bytes) return digest_.add(data, bytes);
-    if (!thread_.joinable()) thread_ = std::jthread([this] { work(); });
+    if (!thread_.joinable() && !try_thread()) return digest_.add(data, bytes);
     data_ = data;
     bytes_ = bytes;
     busy_ = true;
@@ -37,6 +37,15 @@ class HashedFile::Hasher {
   std::string hex() { return digest_.hex(); }
 
  private:
+  // False when the system has no thread left.
+  bool try_thread() {
+    try {
+      thread_ = std::jthread([this] { work(); });
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
   void work() {
     for (;;) {
       given_.acquire();

@@ -1,4 +1,4 @@
-// A file that is written from its start to its end and hashed on the way, so that nobody has to
+// A file that is written from its start to its end and hashed on the way, so that it need not be
 // read it again to know its digest. A thread of its own hashes a large piece while the piece is
 // written. One thread uses a HashedFile; its destructor closes the file.
 #pragma once

@@ -7,8 +7,6 @@
 namespace troupe::store {
 namespace {
 
-using core::ErrorCode;
-
 struct Advice {
   ErrorCode code;
   std::string_view text;

@@ -41,7 +41,7 @@ bool matches(std::string_view pattern, std::string_view path) {
   return path != "" && path.front() == first && matches(pattern.substr(1), path.substr(1));
 }
 
-// Of rollouts/step_000003.jsonl or ckpt/step_000003.
+// The step in a name like rollouts/step_000003.jsonl or ckpt/step_000003.
 std::optional<std::uint64_t> step_in(const fs::path& file) {
   return step_of(file.stem().string());
 }
@@ -67,7 +67,7 @@ core::Result<void> KeptFiles::put(const fs::path& file, const std::string& text,
 }
 
 void KeptFiles::wrote(const fs::path& file, std::optional<std::string> text) {
-  struct stat now{};
+  struct stat now {};
   const bool there = ::stat(file.c_str(), &now) == 0;
   const std::lock_guard lock(mutex_);
   if (!there) {  // it was, a moment ago
@@ -90,7 +90,7 @@ void KeptFiles::forget(const fs::path& file) {
 
 // Empty while the file is as it was written, or cannot be looked at for another reason.
 std::string KeptFiles::how_lost(const fs::path& file, const Facts& known) {
-  struct stat now{};
+  struct stat now {};
   if (::stat(file.c_str(), &now) != 0) return errno == ENOENT || errno == ENOTDIR ? "removed" : "";
   if (now.st_ino != known.inode || now.st_dev != known.device) return "replaced";
   const bool cut = S_ISREG(now.st_mode) && std::uint64_t(now.st_size) < known.bytes;
@@ -126,7 +126,7 @@ std::map<const KeptRow*, KeptFiles::Loss> KeptFiles::look() {
     if (!facts.text || (row->care == Care::kHead && loss.how == "replaced")) continue;
     auto made = make_folder(file.parent_path());
     if (made) made = replace_file(file, *facts.text);
-    struct stat now{};
+    struct stat now {};
     if (made && ::stat(file.c_str(), &now) == 0) {
       facts.device = now.st_dev;
       facts.inode = now.st_ino;

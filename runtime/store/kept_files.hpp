@@ -52,7 +52,7 @@ class KeptFiles {
                          bool again = false);
   // The file is as it should be now. `text`: its content, from which it can be made again.
   void wrote(const std::filesystem::path& file, std::optional<std::string> text = std::nullopt);
-  // It may go, or change, from now on.
+  // The file may go, or change, from now on.
   void forget(const std::filesystem::path& file);
   // Whether a file that was written is not there any more, or not all of it.
   bool is_lost(const std::filesystem::path& file);

@@ -19,8 +19,6 @@
 namespace troupe::store {
 namespace {
 
-using core::Result;
-
 // What the descriptor's file holds, up to `bytes` of it.
 Result<std::string> content_of(int file, std::uint64_t bytes, const std::filesystem::path& path) {
   std::string text(bytes, '\0');
@@ -104,7 +102,7 @@ Result<KeptLines> KeptLines::open(const std::filesystem::path& path, StepOfLine 
 
 Result<void> KeptLines::reopen() {
   core::OwnedFd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  struct stat facts{};
+  struct stat facts {};
   if (!file || ::fstat(file.get(), &facts) != 0) return io_failure("open", path_, errno);
   file_ = std::move(file);
   size_ = static_cast<std::uint64_t>(facts.st_size);
@@ -150,7 +148,8 @@ std::set<std::uint64_t> KeptLines::lost_from(std::string_view text) const {
 }
 
 Result<std::optional<std::string>> KeptLines::mend() {
-  struct stat ours{}, there{};
+  struct stat ours {
+  }, there{};
   if (::fstat(file_.get(), &ours) != 0) return io_failure("look at", path_, errno);
   const bool found = ::stat(path_.c_str(), &there) == 0;
   if (!found && errno != ENOENT) return io_failure("look at", path_, errno);

@@ -19,7 +19,7 @@
 
 namespace troupe::store {
 
-// The update that a line (without its newline) tells of; nothing for other lines.
+// The update that a line (without its newline) is about; nothing for other lines.
 using StepOfLine = std::function<std::optional<std::uint64_t>(std::string_view line)>;
 std::optional<std::uint64_t> step_of_metrics(std::string_view line);  // not of evaluations
 std::optional<std::uint64_t> step_of_record(std::string_view line);   // of ledger.log

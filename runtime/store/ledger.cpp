@@ -1,12 +1,11 @@
 #include "runtime/store/ledger.hpp"
 
 #include "runtime/core/crc32c.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <charconv>
-#include <cstdio>
-#include <optional>
 #include <utility>
 
 namespace troupe::store {
@@ -15,9 +14,7 @@ namespace {
 std::string line_of(std::uint64_t step, std::string_view text) {
   std::string body = std::to_string(step) + " ";
   body += text;
-  char crc[10];
-  std::snprintf(crc, sizeof crc, "%08x ", core::text_crc32c(body));
-  return crc + body + "\n";
+  return core::printed("%08x ", core::text_crc32c(body)) + body + "\n";
 }
 
 struct Contents {
@@ -76,9 +73,8 @@ core::Result<Ledger> Ledger::open(const std::filesystem::path& path) {
 core::Result<void> Ledger::append(std::uint64_t step, const std::vector<std::string>& texts) {
   std::string lines;
   for (const std::string& text : texts) {
-    if (text.find('\n') != text.npos) {
-      return core::fail(core::ErrorCode::kInvalidArgument, "a ledger record with a newline");
-    }
+    if (text.find('\n') != text.npos)
+      return core::fail(core::ErrorCode::kInvalidArgument, "a ledger record has a newline");
     lines += line_of(step, text);
   }
   return file_.append(lines);

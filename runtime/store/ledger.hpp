@@ -2,7 +2,7 @@
 // record is one line: the CRC-32C of the rest in 8 hexadecimal digits, the step, and a text.
 // Opening the ledger removes an unfinished last line, which a crash in the middle of a write
 // leaves. A whole line with a wrong checksum is an error, since dropping it would lose a committed
-// record. A file that somebody removes or cuts while it is written is made again (kept_lines.hpp).
+// record. A file that is removed or cut while it is written is made again (kept_lines.hpp).
 // Used by one thread, that of the data role.
 #pragma once
 

@@ -1,5 +1,6 @@
 #include "runtime/store/run_folder.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
@@ -12,18 +13,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
-#include <optional>
 #include <utility>
 
 namespace troupe::store {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 
 constexpr std::string_view kStepPrefix = "step_";
 constexpr const char* kLinesOfStep = ".jsonl";
@@ -44,9 +40,8 @@ Result<void> remove_after(const fs::path& folder, std::optional<std::uint64_t> s
 // Writes this process's id into the lock file, for the error message of a second process.
 void sign(int fd) {
   const std::string text = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(fd, 0) == 0) {
-    [[maybe_unused]] const auto written = ::pwrite(fd, text.data(), text.size(), 0);
-  }
+  if (::ftruncate(fd, 0) == 0) [[maybe_unused]]
+    const auto written = ::pwrite(fd, text.data(), text.size(), 0);
 }
 
 std::string holder(int fd) {
@@ -133,19 +128,13 @@ Result<void> RunFolder::drop_experience() {
 }
 
 std::string step_name(std::uint64_t step) {
-  char digits[24];
-  std::snprintf(digits, sizeof digits, "%06llu", static_cast<unsigned long long>(step));
-  return std::string(kStepPrefix) + digits;
+  return std::string(kStepPrefix) + core::printed("%06lu", step);
 }
 
 std::optional<std::uint64_t> step_of(std::string_view name) {
   if (!name.starts_with(kStepPrefix)) return std::nullopt;
   name.remove_prefix(kStepPrefix.size());
-  std::uint64_t step = 0;
-  const char* const end = name.data() + name.size();
-  const auto parsed = std::from_chars(name.data(), end, step);
-  if (parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
-  return step;
+  return core::number_of<std::uint64_t>(name);
 }
 
 fs::path free_sibling(const fs::path& path, const std::string& word) {

@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <utility>
 
 namespace troupe::store {
 namespace {

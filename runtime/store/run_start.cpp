@@ -2,6 +2,7 @@
 
 #include "runtime/config/read.hpp"
 #include "runtime/config/render.hpp"
+#include "runtime/core/shell_word.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/run_gaps.hpp"
@@ -9,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace troupe::store {
@@ -17,9 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using config::TrainConfig;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 
 // Keys that set the length of a run. They may change on a resume if no result depends on them.
 bool is_length(std::string_view key) {
@@ -47,19 +44,26 @@ std::string way_out(const RunFolder& folder,
          (longer ? " goes on from there with the new schedule" : " goes on from there");
 }
 
-// Refuses to resume a run with a configuration that would change its results.
-Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
+// The configuration that the folder's run had last; nothing when there is none.
+Result<std::optional<TrainConfig>> recorded(const RunFolder& folder) {
   TROUPE_TRY_ASSIGN(text, read_all(folder.config_file()));
-  if (text.empty()) return {};
+  if (text.empty()) return std::optional<TrainConfig>();
   TROUPE_TRY_ASSIGN(texts, config::read_yaml(text, folder.config_file().string()));
   TROUPE_TRY_ASSIGN(method, config::method_of(texts));
   config::Builder before(config::keys(), method);
   TROUPE_TRY(before.set_run(texts));
+  return std::optional<TrainConfig>(before.current());
+}
+
+// Refuses to resume a run with a configuration that would change its results.
+Result<void> check_same(const RunFolder& folder, const TrainConfig& config, bool may_grow) {
+  TROUPE_TRY_ASSIGN(before, recorded(folder));
+  if (!before) return {};
   std::string names;
   std::vector<config::Difference> differing;
-  for (auto& difference : config::differences(before.current(), config)) {
+  for (auto& difference : config::differences(*before, config)) {
     if (config::may_change(difference.name)) continue;
-    if (is_length(difference.name) && may_grow(config)) continue;
+    if (is_length(difference.name) && may_grow) continue;
     if (!is_read(difference.name, config)) continue;
     names += (names.empty() ? "" : ", ") + std::string(difference.name) + " was " +
              difference.before + " and is " + difference.after;
@@ -73,19 +77,18 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
 }
 
 // --resume auto: takes the newest valid checkpoint of the run folder, if it holds a run.
-Result<void> find_newest(RunStart& start, const TrainConfig& config) {
+Result<void> find_newest(RunStart& start, const TrainConfig& config, bool may_grow) {
   if (!start.folder.has_run()) {
     // What was sampled for the first update is of use to the same run alone.
-    if (!check_same(start.folder, config)) TROUPE_TRY(start.folder.drop_experience());
+    if (!check_same(start.folder, config, may_grow)) TROUPE_TRY(start.folder.drop_experience());
     return {};
   }
-  TROUPE_TRY(check_same(start.folder, config));
+  TROUPE_TRY(check_same(start.folder, config, may_grow));
   const CheckpointStore checkpoints(start.folder.checkpoint_folder(), config.ckpt.max_num);
   TROUPE_TRY(checkpoints.clean());
   TROUPE_TRY_ASSIGN(found, checkpoints.latest_valid());
-  for (const std::string& reason : found.rejected) {
+  for (const std::string& reason : found.rejected)
     start.notes.push_back("passed over a checkpoint: " + reason);
-  }
   if (!found.newest && !found.rejected.empty()) {
     return fail(
         ErrorCode::kData,
@@ -99,19 +102,37 @@ Result<void> find_newest(RunStart& start, const TrainConfig& config) {
   return {};
 }
 
-// Takes the checkpoint that --resume names. Returns true if it belongs to another run folder.
-Result<bool> take_given(RunStart& start, const TrainConfig& config) {
+// Whether the folder holds the branch from the checkpoint that --resume names, of which nothing is
+// in a checkpoint of its own yet.
+bool holds_branch(const RunFolder& folder, const TrainConfig& config, bool may_grow) {
+  const auto own = CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num).steps();
+  const auto before = recorded(folder);
+  if (!own || !own->empty() || !before || !*before) return false;
+  std::error_code error;
+  return fs::equivalent((*before)->resume, config.resume, error) &&
+         check_same(folder, config, may_grow).has_value();
+}
+
+// What --resume PATH takes.
+struct Given {
+  bool others = false;   // the checkpoint belongs to another run folder
+  bool goes_on = false;  // with a branch that has begun
+};
+
+// Takes the checkpoint that --resume names.
+Result<Given> take_given(RunStart& start, const TrainConfig& config, bool may_grow) {
   TROUPE_TRY_ASSIGN(checkpoint, verify_checkpoint(config.resume));
   std::error_code error;
   const bool own = fs::equivalent(fs::absolute(config.resume).parent_path(),
                                   start.folder.checkpoint_folder(), error);
-  if (start.folder.has_run()) {
+  const bool goes_on = !own && holds_branch(start.folder, config, may_grow);
+  if (start.folder.has_run() && !goes_on) {
     if (!own) {
       return fail(ErrorCode::kConfig,
                   "run folder " + start.folder.path().string() + " holds a run already",
                   "choose another --run.path for the branch that starts at " + config.resume);
     }
-    TROUPE_TRY(check_same(start.folder, config));
+    TROUPE_TRY(check_same(start.folder, config, may_grow));
     const CheckpointStore checkpoints(start.folder.checkpoint_folder(), config.ckpt.max_num);
     TROUPE_TRY(checkpoints.clean());
     TROUPE_TRY_ASSIGN(newest, checkpoints.latest_listed());
@@ -124,7 +145,7 @@ Result<bool> take_given(RunStart& start, const TrainConfig& config) {
   }
   start.notes.push_back("going on from " + checkpoint.folder.string());
   start.checkpoint = std::move(checkpoint);
-  return !own;
+  return Given{!own, goes_on};
 }
 
 // The first update of the run that made the checkpoint, less one, where its manifest says it.
@@ -139,24 +160,14 @@ std::optional<std::uint64_t> first_in(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-// Without warm-up and decay the learning rate does not depend on the run's length.
-bool may_grow(const TrainConfig& config) {
-  const std::string& estimator = config.algo.advantage.estimator;
-  const bool critic =
-      config.method == config::kPpo && (estimator == "gae" || estimator == "vtrace");
-  const auto flat = [](const auto& section) {
-    const bool falls = section.lr_scheduler != "constant" && section.min_lr_ratio != 1;
-    return section.lr_warmup_ratio == 0 && !falls;
-  };
-  return flat(config.actor) && (!critic || flat(config.critic));
-}
-
 std::string branch_flags(const fs::path& checkpoint, const fs::path& run_path) {
-  return "--resume " + checkpoint.string() + " --run.path " + free_sibling(run_path, "-").string();
+  return "--resume " + core::shell_word(checkpoint.string()) + " --run.path " +
+         core::shell_word(free_sibling(run_path, "-").string());
 }
 
 Result<RunStart> start_run(const TrainConfig& config,
                            const config::Origins& origins,
+                           bool may_grow,
                            const ResumeCheck& check) {
   std::vector<std::string> notes;
   if (config.resume == "off") {
@@ -173,14 +184,15 @@ Result<RunStart> start_run(const TrainConfig& config,
   }
   TROUPE_TRY_ASSIGN(folder, RunFolder::open(config.run.path));
   RunStart start{std::move(folder), std::nullopt, 0, std::move(notes)};
-  bool branch = false;
+  Given given;
   if (config.resume == "auto") {
-    TROUPE_TRY(find_newest(start, config));
+    TROUPE_TRY(find_newest(start, config, may_grow));
   } else if (config.resume != "off") {
-    TROUPE_TRY_ASSIGN(others, take_given(start, config));
-    branch = others;
+    TROUPE_TRY_SET(given, take_given(start, config, may_grow));
   }
-  if (branch || config.resume == "off") TROUPE_TRY(start.folder.drop_experience());
+  const bool branch = given.others;
+  if ((branch && !given.goes_on) || config.resume == "off")
+    TROUPE_TRY(start.folder.drop_experience());
   if (check && start.checkpoint) {
     TROUPE_TRY_ASSIGN(seen, check(*start.checkpoint, branch));
     start.notes.insert(start.notes.end(), seen.begin(), seen.end());

@@ -8,7 +8,6 @@
 #include "runtime/store/run_folder.hpp"
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,22 +31,21 @@ using ResumeCheck = std::function<core::Result<std::vector<std::string>>(
 // --resume auto resumes from the newest valid checkpoint in run.path; a note names each damaged
 // one.
 // --resume off starts anew; a run already in run.path is renamed (set_aside). --resume PATH resumes
-// from that checkpoint and writes to run.path. Then removes metrics, ledger records, rollouts and
-// evaluations after the checkpoint from the run folder, and writes resolved_config.yaml. A folder
-// without checkpoints and metrics may be reused with any configuration. Notes say which updates the
-// files of the folder lack. Errors: kConfig if the
-// configuration differs from the resumed run's in a key that changes results (the error names the
-// keys, and flags that start a branch), if run.path holds a checkpoint newer than PATH, or if it
-// holds another run; kData if no checkpoint is valid; those of `check`.
+// from that checkpoint and writes to run.path; again, while a branch has no checkpoint of its own.
+// Then removes metrics, ledger records, rollouts and evaluations after the checkpoint from the run
+// folder, and writes resolved_config.yaml. A folder without checkpoints and metrics may be reused
+// with any configuration. Notes say which updates the files of the folder lack. `may_grow`: no
+// number of the run depends on its length, so the same command with a larger --train.max_steps goes
+// on with it. Errors: kConfig if
+// the configuration differs from the resumed run's in a key that changes results (the error names
+// the keys, and flags that start a branch), if run.path holds a checkpoint newer than PATH, or if
+// it holds another run; kData if no checkpoint is valid; those of `check`.
 core::Result<RunStart> start_run(const config::TrainConfig& config,
                                  const config::Origins& origins,
+                                 bool may_grow,
                                  const ResumeCheck& check = nullptr);
 
-// Whether the same command with a larger --train.max_steps goes on with the run: no number of it
-// depends on its length.
-bool may_grow(const config::TrainConfig& config);
-
-// The flags with which a run resumes from `checkpoint` in a new folder beside `run_path`.
+// The flags with which a run resumes from `checkpoint` in a new folder next to `run_path`.
 std::string branch_flags(const std::filesystem::path& checkpoint,
                          const std::filesystem::path& run_path);
 

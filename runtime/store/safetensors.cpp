@@ -17,9 +17,6 @@
 namespace troupe::store {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
-
 constexpr std::uint64_t kLength_bytes = 8;
 
 core::Failure malformed(const std::filesystem::path& path,
@@ -44,9 +41,8 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
   const core::OwnedFd input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!input) return io_failure("open", path, errno);
   struct stat status {};
-  if (::fstat(input.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (::fstat(input.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return malformed(path, "it is not a regular file");
-  }
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size < kLength_bytes) {
     return malformed(path,
@@ -64,6 +60,11 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
 }
 
 Result<void> SafetensorsFile::parse_header() {
+  constexpr std::string_view kPointer = "version https://git-lfs";
+  if (std::string_view(reinterpret_cast<const char*>(map_.get()), size_).starts_with(kPointer)) {
+    return malformed(path_, "it is a Git LFS pointer, not the weights",
+                     "run `git lfs pull` in its folder, or name the model as OWNER/NAME");
+  }
   std::uint64_t header_size = 0;
   std::memcpy(&header_size, map_.get(), sizeof header_size);  // x86 is little-endian
   if (header_size > limits::kSafetensorsHeader_bytes_max) {

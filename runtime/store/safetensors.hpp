@@ -62,7 +62,7 @@ class SafetensorsFile {
   std::span<const std::byte> bytes(const TensorInfo& tensor) const;
   // Writes an F32, BF16 or F16 tensor as f32 to out[tensor.count]. Error kData: another dtype.
   core::Result<void> read_f32(const TensorInfo& tensor, float* out) const;
-  // The same for its elements [first, first + count), of which it has all.
+  // Reads its elements [first, first + count), all of which must exist.
   core::Result<void> read_f32(const TensorInfo& tensor,
                               std::int64_t first,
                               std::int64_t count,

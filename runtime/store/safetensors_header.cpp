@@ -13,8 +13,6 @@
 namespace troupe::store {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
 using nlohmann::json;
 
 struct DtypeRow {
@@ -82,9 +80,8 @@ Result<std::vector<std::int64_t>> parse_shape(const std::string& name, const jso
   std::vector<std::int64_t> shape;
   for (const json& item : list) {
     constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (!item.is_number_unsigned() || item.get<std::uint64_t>() > kMax) {
+    if (!item.is_number_unsigned() || item.get<std::uint64_t>() > kMax)
       return bad_tensor(name, "a dimension is not a whole number of at least 0");
-    }
     shape.push_back(item.get<std::int64_t>());
   }
   return shape;
@@ -97,22 +94,19 @@ Result<TensorInfo> parse_tensor(const std::string& name,
   const auto dtype = entry.find("dtype");
   const auto shape = entry.find("shape");
   const auto offsets = entry.find("data_offsets");
-  if (dtype == entry.end() || shape == entry.end() || offsets == entry.end()) {
+  if (dtype == entry.end() || shape == entry.end() || offsets == entry.end())
     return bad_tensor(name, "needs `dtype`, `shape` and `data_offsets`");
-  }
   if (!dtype->is_string()) return bad_tensor(name, "`dtype` is not a string");
   const auto known = dtype_named(dtype->get_ref<const std::string&>());
-  if (!known) {
+  if (!known)
     return bad_tensor(name, "unknown dtype `" + dtype->get_ref<const std::string&>() + "`");
-  }
   TensorInfo info;
   info.name = name;
   info.dtype = *known;
   TROUPE_TRY_SET(info.shape, parse_shape(name, *shape));
   std::uint64_t bytes = 0;
-  if (!checked_size(info.shape, info.dtype, info.count, bytes)) {
+  if (!checked_size(info.shape, info.dtype, info.count, bytes))
     return bad_tensor(name, "its shape overflows");
-  }
   if (!offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
       !(*offsets)[1].is_number_unsigned()) {
     return bad_tensor(name, "`data_offsets` is not a pair of whole numbers");

@@ -9,8 +9,6 @@
 
 namespace troupe::store {
 
-using core::Result;
-
 Result<SafetensorsWriter> SafetensorsWriter::create(
     const std::filesystem::path& path,
     std::span<const TensorShape> tensors,

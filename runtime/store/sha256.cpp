@@ -9,12 +9,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
 #include <vector>
 
 namespace troupe::store {
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  TROUPE_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
-               "OpenSSL offers no SHA-256");
+  // Every OpenSSL has it, but looks it up and copies it, which takes memory.
+  if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
+    throw std::system_error(std::make_error_code(std::errc::not_enough_memory),
+                            "OpenSSL gives no SHA-256");
+  }
 }
 
 void Sha256::add(const void* data, std::size_t bytes) {
@@ -46,9 +50,8 @@ core::Result<FileDigest> sha256_file(const std::filesystem::path& file,
   FileDigest out;
   std::vector<char> block(1u << 20);
   for (;;) {
-    if (stop != nullptr && stop->load()) {
+    if (stop != nullptr && stop->load())
       return core::fail(core::ErrorCode::kInterrupted, "hashing of " + file.string() + " stopped");
-    }
     const ssize_t count = ::read(input.get(), block.data(), block.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return io_failure("read", file, errno);

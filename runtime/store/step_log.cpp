@@ -1,7 +1,8 @@
 #include "runtime/store/step_log.hpp"
 
+#include "runtime/core/crc32c.hpp"
+#include "runtime/core/little_endian.hpp"
 #include "runtime/store/run_folder.hpp"
-#include "runtime/store/step_record.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +11,7 @@ namespace troupe::store {
 namespace {
 
 constexpr std::string_view kLogSuffix = ".log";
+constexpr std::size_t kFrame_bytes = 8;
 
 // Appends and syncs; behind a gap when something of the file was lost.
 core::Result<void> append_to(Disk& disk,
@@ -31,6 +33,23 @@ core::Result<void> append_to(Disk& disk,
 
 }  // namespace
 
+void add_record(std::string& out, std::string_view record) {
+  out += core::little_endian(record.size(), 4);
+  out += core::little_endian(core::text_crc32c(record), 4);
+  out += record;
+}
+
+std::optional<std::string_view> next_record(std::string_view& rest) {
+  if (rest.size() < kFrame_bytes) return std::nullopt;
+  const std::uint64_t length = core::from_little_endian(rest, 4);
+  const std::uint64_t crc = core::from_little_endian(rest.substr(4), 4);
+  if (rest.size() - kFrame_bytes < length) return std::nullopt;
+  const std::string_view record = rest.substr(kFrame_bytes, length);
+  if (core::text_crc32c(record) != crc) return std::nullopt;
+  rest.remove_prefix(kFrame_bytes + length);
+  return record;
+}
+
 std::filesystem::path StepLog::file_of(std::uint64_t step) const {
   return folder_ / (step_name(step) + std::string(kLogSuffix));
 }
@@ -51,7 +70,7 @@ void StepLog::put_back(Batch batch) {
 }
 
 core::Result<void> StepLog::write(Batch& batch) const {
-  bool again = kept_ != nullptr;  // somebody may remove the folder at any moment
+  bool again = kept_ != nullptr;  // a user may remove the folder at any moment
   while (!batch.empty()) {
     const auto first = batch.begin();
     const std::filesystem::path file = file_of(first->first);

@@ -2,7 +2,7 @@
 // record stand its length and its CRC-32C, 4 bytes each, least byte first. Records are collected in
 // memory and written in batches, so another thread than the one that adds them may write. A file
 // ends at its first record that is incomplete or damaged; reading cuts off the rest. An empty
-// record stands where something that was written before is missing: nothing behind it counts.
+// record stands where something that was written before is missing: nothing after it counts.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -13,11 +13,19 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace troupe::store {
+
+// Appends the record with its frame to `out`.
+void add_record(std::string& out, std::string_view record);
+
+// The record with which `rest` begins, and takes it off `rest`; nullopt if that is incomplete,
+// damaged, or nothing.
+std::optional<std::string_view> next_record(std::string_view& rest);
 
 class StepLog {
  public:
@@ -25,7 +33,7 @@ class StepLog {
   using Batch = std::map<std::uint64_t, std::string>;
 
   // `disk` outlives the log. The folder must be there when something is written.
-  // `kept` (may be null) is told what is written, and knows what somebody else has removed.
+  // `kept` (may be null) is told what is written, and knows what others have removed.
   StepLog(std::filesystem::path folder, Disk& disk, std::shared_ptr<KeptFiles> kept = nullptr)
       : folder_(std::move(folder)), disk_(disk), kept_(std::move(kept)) {}
 

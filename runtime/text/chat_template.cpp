@@ -13,8 +13,6 @@
 
 namespace troupe::text {
 
-using core::ErrorCode;
-using core::fail;
 // Keeps the order of keys, because a template may print them.
 using nlohmann::ordered_json;
 
@@ -37,9 +35,8 @@ core::Failure template_failure(troupe_text_status status,
     return fail(ErrorCode::kInvalidArgument,
                 where + ": the chat template refuses these messages: " + why.str());
   }
-  if (status == TROUPE_TEXT_INVALID) {
+  if (status == TROUPE_TEXT_INVALID)
     return fail(ErrorCode::kInvalidArgument, where + ": " + why.str());
-  }
   return rust_failure(status, why, where);
 }
 
@@ -128,9 +125,8 @@ core::Result<std::string> ChatTemplate::render(std::span<const ChatMessage> mess
 
 core::Result<std::string> ChatTemplate::render(std::string_view messages_json,
                                                const RenderOptions& options) const {
-  return render_in_form(messages_json, [&](const std::string& messages) {
-    return render_json(messages, options);
-  });
+  return render_in_form(
+      messages_json, [&](const std::string& messages) { return render_json(messages, options); });
 }
 
 core::Result<std::string> ChatTemplate::render_json(std::string_view messages_json,

@@ -30,7 +30,7 @@ struct ChatMessage {
   friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
 };
 
-// What a row or request gives to the template beside its messages.
+// What a row or request gives to the template besides its messages.
 struct ChatInputs {
   std::string tools_json;      // a JSON array; empty for none
   std::string variables_json;  // a JSON object; empty for none
@@ -76,11 +76,11 @@ class ChatTemplate {
   // kData if the template itself fails or hits a limit, which the error names.
   core::Result<std::string> render(std::span<const ChatMessage> messages,
                                    const RenderOptions& options = {}) const;
-  // The same for messages given as a JSON array.
+  // Renders messages given as a JSON array.
   core::Result<std::string> render(std::string_view messages_json,
                                    const RenderOptions& options = {}) const;
 
-  // The same as they are, in no other form.
+  // Renders the JSON array as it is, without converting messages.
   core::Result<std::string> render_json(std::string_view messages_json,
                                         const RenderOptions& options = {}) const;
 

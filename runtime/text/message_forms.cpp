@@ -12,7 +12,6 @@
 
 namespace troupe::text {
 
-using core::Result;
 using Json = nlohmann::ordered_json;
 
 namespace {

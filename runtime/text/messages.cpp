@@ -13,8 +13,6 @@
 
 namespace troupe::text {
 
-using core::ErrorCode;
-using core::Result;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -53,9 +51,8 @@ std::optional<MessageFault> check_content(const Json& message) {
     return MessageFault{".content", "is missing"};
   }
   if (content->is_string()) return std::nullopt;
-  if (!content->is_array() || content->empty()) {
+  if (!content->is_array() || content->empty())
     return MessageFault{".content", "must be a string or a list of at least one part"};
-  }
   if (has_text_parts(message)) return std::nullopt;
   return MessageFault{".content", "may hold parts of type text alone"};
 }
@@ -69,9 +66,8 @@ std::optional<MessageFault> check_calls(const Json& message) {
     const Json& call = (*calls)[i];
     const bool nested = call.is_object() && call.contains("function");
     const Json& function = nested ? call["function"] : call;
-    if (!is_text_at(function, "name")) {
+    if (!is_text_at(function, "name"))
       return MessageFault{name, "must be an object with a function that has a name"};
-    }
     const auto arguments = function.find("arguments");
     if (arguments == function.end() || arguments_of(*arguments)) continue;
     return MessageFault{name + (nested ? ".function" : "") + ".arguments",
@@ -120,9 +116,8 @@ std::optional<Json> arguments_of(const Json& given) {
 }
 
 std::optional<MessageFault> check_message(const Json& message) {
-  if (!message.is_object() || !is_text_at(message, "role")) {
+  if (!message.is_object() || !is_text_at(message, "role"))
     return MessageFault{"", "must be an object with a role"};
-  }
   if (auto fault = check_content(message)) return fault;
   return check_calls(message);
 }
@@ -147,9 +142,8 @@ std::string text_of_content(const Json& message) {
 }
 
 Result<ChatMessage> message_of(const Json& message) {
-  if (const auto fault = check_message(message)) {
+  if (const auto fault = check_message(message))
     return bad(fault->field + (fault->field.empty() ? "" : " ") + fault->why);
-  }
   TROUPE_TRY_ASSIGN(weight, weight_of(message));
   ChatMessage out{message["role"].get<std::string>(), text_of_content(message)};
   const Json* content = member(message, "content");

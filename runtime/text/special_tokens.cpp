@@ -13,8 +13,6 @@
 namespace troupe::text {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
 using nlohmann::json;
 
 constexpr std::size_t kConfigFile_bytes_max = 64u << 20;
@@ -83,9 +81,8 @@ core::Result<void> add_ids(const std::filesystem::path& path, SpecialTokens& tok
   if (tokens.bos_id < 0 && !bos.empty()) tokens.bos_id = bos.front();
   if (tokens.pad_id < 0 && !pad.empty()) tokens.pad_id = pad.front();
   for (const TokenId id : eos) {
-    if (std::find(tokens.eos_ids.begin(), tokens.eos_ids.end(), id) == tokens.eos_ids.end()) {
+    if (std::find(tokens.eos_ids.begin(), tokens.eos_ids.end(), id) == tokens.eos_ids.end())
       tokens.eos_ids.push_back(id);
-    }
   }
   return {};
 }
@@ -95,12 +92,10 @@ core::Result<void> add_ids(const std::filesystem::path& path, SpecialTokens& tok
 core::Result<std::string> read_file(const std::filesystem::path& path, std::size_t bytes_max) {
   std::error_code failure;
   const auto status = std::filesystem::status(path, failure);
-  if (!std::filesystem::exists(status)) {
+  if (!std::filesystem::exists(status))
     return fail(ErrorCode::kNotFound, "there is no " + path.string());
-  }
-  if (!std::filesystem::is_regular_file(status)) {
+  if (!std::filesystem::is_regular_file(status))
     return fail(ErrorCode::kData, path.string() + " is not a file");
-  }
   const auto size = std::filesystem::file_size(path, failure);
   if (!failure && size > bytes_max) {
     return fail(ErrorCode::kData, path.string() + " has " + std::to_string(size) + " bytes",

@@ -4,12 +4,8 @@
 #include "runtime/text/rust_edge.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace troupe::text {
-
-using core::ErrorCode;
-using core::fail;
 
 namespace {
 
@@ -92,9 +88,9 @@ core::Result<Tokenizer> Tokenizer::parse(std::string_view json,
   troupe_text_tokenizer* raw = nullptr;
   RustString why;
   const troupe_text_tokenizer_limits bounds{
-      limits::kTokenizerGrowth_max,        limits::kTokenizerText_bytes_max,
-      limits::kDecodedText_bytes_max,      limits::kTokenizerLiteral_bytes_max,
-      limits::kTokenizerSteps_max,         limits::kTokenizerSpecialIds_max};
+      limits::kTokenizerGrowth_max,   limits::kTokenizerText_bytes_max,
+      limits::kDecodedText_bytes_max, limits::kTokenizerLiteral_bytes_max,
+      limits::kTokenizerSteps_max,    limits::kTokenizerSpecialIds_max};
   const auto status = troupe_text_tokenizer_new(view_of(json), &bounds, &raw, why.out());
   if (status != TROUPE_TEXT_OK) return rust_failure(status, why, where);
 
@@ -103,16 +99,14 @@ core::Result<Tokenizer> Tokenizer::parse(std::string_view json,
     troupe_text_tokenizer_free(const_cast<troupe_text_tokenizer*>(handle));
   });
   TROUPE_TRY_ASSIGN(bos, role_id(raw, where, "bos_token", special.bos, special.bos_id));
-  TROUPE_TRY_ASSIGN(pad, role_id(raw, where, "pad_token", special.pad, special.pad_id));
+  TROUPE_TRY(role_id(raw, where, "pad_token", special.pad, special.pad_id));
   TROUPE_TRY(role_id(raw, where, "unk_token", special.unk, -1));
   TROUPE_TRY_ASSIGN(eos, role_id(raw, where, "eos_token", special.eos, -1));
   state->bos = bos;
-  state->pad = pad;
   if (eos) state->eos.push_back(*eos);
   for (const TokenId id : special.eos_ids) {
-    if (std::find(state->eos.begin(), state->eos.end(), id) == state->eos.end()) {
+    if (std::find(state->eos.begin(), state->eos.end(), id) == state->eos.end())
       state->eos.push_back(id);
-    }
   }
   state->front = front_of(raw);
   state->special = std::move(special);
@@ -158,18 +152,16 @@ core::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool s
 std::optional<std::string> Tokenizer::id_to_token(TokenId id) const {
   RustString token;
   const auto* handle = state_->handle.get();
-  if (troupe_text_id_to_token(handle, static_cast<std::uint32_t>(id), token.out()) == 0) {
+  if (troupe_text_id_to_token(handle, static_cast<std::uint32_t>(id), token.out()) == 0)
     return std::nullopt;
-  }
   return token.str();
 }
 
 std::optional<std::string> Tokenizer::bytes_of(TokenId id) const {
   RustString bytes;
   const auto* handle = state_->handle.get();
-  if (troupe_text_token_bytes(handle, static_cast<std::uint32_t>(id), bytes.out()) == 0) {
+  if (troupe_text_token_bytes(handle, static_cast<std::uint32_t>(id), bytes.out()) == 0)
     return std::nullopt;
-  }
   return bytes.str();
 }
 
@@ -177,21 +169,8 @@ bool Tokenizer::is_special(TokenId id) const {
   return troupe_text_is_special(state_->handle.get(), static_cast<std::uint32_t>(id)) != 0;
 }
 
-std::size_t Tokenizer::vocab_size() const {
-  return troupe_text_vocab_size(state_->handle.get());
-}
 std::size_t Tokenizer::id_limit() const {
   return troupe_text_id_limit(state_->handle.get());
-}
-
-core::Result<TokenId> Tokenizer::pad_id() const {
-  if (state_->pad) return *state_->pad;
-  const std::string example = state_->special.eos.empty() ? "<pad>" : state_->special.eos;
-  return fail(ErrorCode::kConfig,
-              "the tokenizer of " + state_->where +
-                  " has no padding token: neither tokenizer_config.json (\"pad_token\") nor "
-                  "generation_config.json (\"pad_token_id\") names one. Add \"pad_token\": \"" +
-                  example + "\" to its tokenizer_config.json");
 }
 
 bool Tokenizer::is_eos(TokenId id) const {

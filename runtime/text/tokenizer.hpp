@@ -1,7 +1,7 @@
 // The tokenizer of a Hugging Face folder: converts text to ids and back, and knows the ids that
-// begin, end and pad a sequence. Cheap to copy: copies share one immutable tokenizer. Any number of
-// threads may use it at once. Bounds: kTokenizerJson_bytes_max for the file, limits.def for what its
-// steps make of a text; the caller bounds the texts.
+// begin and end a sequence. Cheap to copy: copies share one immutable tokenizer. Any number of
+// threads may use it at once. Bounds: kTokenizerJson_bytes_max for the file, limits.def for what
+// its steps make of a text; the caller bounds the texts.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -30,7 +30,7 @@ class Tokenizer {
   // malformed or names a special token that the vocabulary lacks.
   static core::Result<Tokenizer> load(const std::filesystem::path& folder);
 
-  // The same from the bytes of a tokenizer.json and special tokens that were read before. `where`
+  // Makes one from the bytes of a tokenizer.json and special tokens that were read before. `where`
   // names the source in errors.
   static core::Result<Tokenizer> parse(std::string_view json,
                                        SpecialTokens special,
@@ -58,12 +58,9 @@ class Tokenizer {
   std::optional<std::string> bytes_of(TokenId id) const;
   bool is_special(TokenId id) const;
 
-  std::size_t vocab_size() const;  // tokens, added ones included
-  std::size_t id_limit() const;    // one more than the largest id
+  std::size_t id_limit() const;  // one more than the largest id
 
   std::optional<TokenId> bos_id() const { return state_->bos; }
-  // The padding id; kConfig, naming file and key, if the folder sets none.
-  core::Result<TokenId> pad_id() const;
   // Every id that ends a sequence, that of eos_token first. Empty only if no file names one.
   const std::vector<TokenId>& eos_ids() const { return state_->eos; }
   bool is_eos(TokenId id) const;
@@ -81,7 +78,7 @@ class Tokenizer {
     std::shared_ptr<const troupe_text_tokenizer> handle;
     SpecialTokens special;
     std::string where;
-    std::optional<TokenId> bos, pad;
+    std::optional<TokenId> bos;
     std::vector<TokenId> eos;
     std::vector<TokenId> front;
   };

@@ -109,9 +109,6 @@ int troupe_text_token_to_id(const troupe_text_tokenizer* tokenizer, troupe_text_
 /* 1 if the id is an added token marked special, else 0. */
 int troupe_text_is_special(const troupe_text_tokenizer* tokenizer, uint32_t id);
 
-/* Number of tokens, added ones included. */
-size_t troupe_text_vocab_size(const troupe_text_tokenizer* tokenizer);
-
 /* One more than the largest id; above the vocabulary's size where ids have gaps. */
 size_t troupe_text_id_limit(const troupe_text_tokenizer* tokenizer);
 

@@ -10,9 +10,9 @@ core::Result<std::shared_ptr<DeviceSnapshot>> DeviceSnapshot::create(const Snaps
                                                                      core::Memory& memory) {
   const std::string device = memory.shared_name();
   if (device.empty()) {
-    return core::fail(core::ErrorCode::kUnsupported, "memory that other processes cannot open");
+    return core::fail(core::ErrorCode::kUnsupported, "other processes cannot open this memory");
   }
-  // The driver puts smaller blocks beside others in one allocation, and sharing one would share its
+  // The driver puts smaller blocks with others in one allocation, and sharing one would share its
   // neighbours too.
   const std::uint64_t room =
       std::max<std::uint64_t>(shape.image_bytes, core::Memory::kShared_bytes);

@@ -20,7 +20,7 @@ struct ArrivedImage {
   // The share of one source: part i has the buckets of Share{i, parts}.
   struct Part {
     const char* data = nullptr;
-    net::OwnedFd lease;                 // a connection: until a byte comes nobody writes `data`
+    net::OwnedFd lease;                 // a connection: until a byte comes nothing writes `data`
     std::shared_ptr<const void> owner;  // of `data`; goes before the lease
   };
   core::Version version = 0;
@@ -38,7 +38,7 @@ struct ArrivedImage {
 
 // True when the publisher has taken the memory behind this lease back. It sends a byte before it
 // writes the memory again, so a reader that finds none after reading has read one version. If the
-// publisher is gone, nobody writes.
+// publisher is gone, nothing writes.
 bool is_taken_back(const net::OwnedFd& lease);
 // The kPeerLost error for that.
 core::Failure taken_back(core::Version version);

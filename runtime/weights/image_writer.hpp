@@ -43,7 +43,7 @@ class ImageWriter {
              std::span<std::uint32_t> table,
              const char* packed = nullptr);
 
-  // The same for weights that come part by part, each once, whole tensors: `part` of the
+  // Writes weights that come part by part, each once, in whole tensors: `part` of the
   // parameters lies at `flat + part.begin`, in this writer's memory. After the last one, `finish`.
   void write_part(core::TeamRunner& team, const float* flat, core::Range part, char* to);
   void finish(core::TeamRunner& team, char* to, std::span<std::uint32_t> table);

@@ -2,7 +2,7 @@
 // engines compute in the same memory, engines use the panels that the trainer packed, and nothing
 // is copied. If not (a GPU and the CPU), `publish` copies the master weights to the host, and each
 // intake packs them into its engine's memory, in slices between steps. `fetch` is safe on any
-// thread. Keeps the newest version only; whoever uses an older one keeps it alive.
+// thread. Keeps the newest version only; users of an older one keep it alive.
 #pragma once
 
 #include "runtime/weights/weight_channel.hpp"

@@ -8,9 +8,6 @@
 
 namespace troupe::weights {
 
-using core::ErrorCode;
-using core::fail;
-
 core::Result<ArrivedImage> announced(const SnapshotHead& head,
                                      const SnapshotShape& shape,
                                      const char* checksums,

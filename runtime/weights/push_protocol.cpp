@@ -12,8 +12,6 @@
 namespace troupe::weights {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
 using std::to_string;
 
 constexpr std::uint64_t kPage_bytes = 4096;
@@ -120,7 +118,7 @@ core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotS
   if (head.bucket_bytes < kBucket_bytes_min || head.bucket_bytes > kBucket_bytes_max ||
       head.bucket_bytes % 64 != 0) {
     return fail(ErrorCode::kData, "the head of the weights: a bucket of " +
-                                      to_string(head.bucket_bytes) + " bytes is not taken");
+                                      to_string(head.bucket_bytes) + " bytes is refused");
   }
   SnapshotShape shape = expected;
   shape.bucket_bytes = head.bucket_bytes;
@@ -149,13 +147,13 @@ core::Result<void> check_answer(const Answer& answer,
                                 core::Version at_least,
                                 const std::string& source) {
   if (answer.magic != kPushMagic) {
-    return fail(ErrorCode::kData, source + " does not speak our protocol of weights");
+    return fail(ErrorCode::kData, source + " does not speak our weight protocol");
   }
   switch (answer.status) {
     case AnswerStatus::kHere:
       if (answer.version >= at_least) return {};
       return fail(ErrorCode::kData, source + " gives version " + to_string(answer.version) +
-                                        " to one who asked for " + to_string(at_least));
+                                        " instead of " + to_string(at_least));
     case AnswerStatus::kOlder:
       return fail(ErrorCode::kNotFound,
                   "version " + to_string(at_least) + " of the weights is not at " + source,
@@ -187,6 +185,20 @@ core::Result<void> check_answer(const Answer& answer,
   }
   return fail(ErrorCode::kData, source + " answers with the unknown status " +
                                     to_string(static_cast<std::uint32_t>(answer.status)));
+}
+
+core::Result<void> check_sources(const Answer& answer, const std::string& source) {
+  if (answer.sources != 0 && answer.sources <= kSources_max) return {};
+  return fail(ErrorCode::kData,
+              source + " names " + to_string(answer.sources) + " sources of its weights");
+}
+
+core::Result<Answer> read_answer(const ReadBytes& read, const std::string& source) {
+  Answer answer;
+  do {
+    TROUPE_TRY(read(&answer, sizeof answer, "the answer of " + source));
+  } while (answer.says(AnswerStatus::kQueued));
+  return answer;
 }
 
 core::Result<KeyParts> parts_of_key(const std::string& key) {

@@ -14,6 +14,7 @@
 // for that very version; for a stream by a new connection to the publisher, which hands it on.
 #pragma once
 
+#include "runtime/core/fixed_text.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/packed_layout.hpp"
@@ -23,6 +24,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -54,8 +56,8 @@ enum class RelayFault : std::uint32_t {
 struct RelayPlace {
   std::uint32_t number = 0;  // Hello::receiver of the relay
   std::uint32_t reserved = 0;
-  char socket[64] = {};    // Unix socket for processes of its host, ended by a zero; or empty
-  char address[120] = {};  // "host:port" for other hosts, ended by a zero; or empty
+  core::FixedText<64> socket;    // Unix socket for processes of its host, or empty
+  core::FixedText<120> address;  // "host:port" for other hosts, or empty
 };
 static_assert(sizeof(RelayPlace) == 192);
 
@@ -72,7 +74,7 @@ struct Hello {
   std::uint32_t buckets = 0;
   std::uint32_t avoid = 0;  // the number of the relay that failed it; 0: none
   RelayFault fault = RelayFault::kNone;
-  std::uint32_t source = 0;  // that is asked
+  std::uint32_t source = 0;  // the source asked
   std::uint64_t host = 0;    // a hash of its host's id
   RelayPlace place;          // its own; `number` is by which the publisher knows it again, or 0
   char secret[kSecret_chars] = {};
@@ -102,12 +104,13 @@ struct Answer {
   std::uint32_t sources = 1;    // of this image, if source 0 was asked; with kMemory a SourcePlace
                                 // of each further one follows
   std::uint32_t kept = 0;       // 1: this snapshot is not taken back before its receiver is done
+  bool says(AnswerStatus what) const { return magic == kPushMagic && status == what; }
 };
 static_assert(sizeof(Answer) == 48);
 
 // Where processes of its host reach a source of shared memory.
 struct SourcePlace {
-  char socket[64] = {};  // Unix socket, ended by a zero
+  core::FixedText<64> socket;  // Unix
 };
 inline constexpr std::uint32_t kSources_max = 1024;
 
@@ -125,7 +128,7 @@ static_assert(sizeof(Report) == 8);
 
 // Follows the answer to kDevice: the device, and the handle of the image's memory on it.
 struct DevicePlace {
-  char device[64] = {};  // core::Memory::shared_name, ended by a zero
+  core::FixedText<64> device;  // core::Memory::shared_name
   unsigned char handle[64] = {};
   std::uint64_t layout_hash = 0;
 };
@@ -148,9 +151,9 @@ struct SnapshotHead {
 };
 static_assert(sizeof(SnapshotHead) == 120);
 
-// The buckets of an image that one of its sources has: each one after `of` further ones.
+// The buckets that one source of an image has: source `number` of `of` has every of-th one.
 struct Share {
-  std::uint32_t number = 0, of = 1;  // a number that is no source's (`of`) has none
+  std::uint32_t number = 0, of = 1;  // number == of: has none
   bool has(std::uint32_t bucket) const { return bucket % of == number; }
   // Buckets of the share below this one.
   std::uint32_t before(std::uint32_t bucket) const {
@@ -181,7 +184,7 @@ struct SnapshotShape {
 
   std::uint64_t data_offset() const;                // of the buckets, after head, table and zeros
   std::uint64_t image_bytes_of(Share share) const;  // of the share's buckets alone
-  // Of a snapshot with this share of the buckets.
+  // The bytes of a snapshot with this share of the buckets.
   std::uint64_t bytes(Share share = {}) const { return data_offset() + image_bytes_of(share); }
   // The place of bucket `index` in an image, or among the share's buckets, in bytes.
   std::uint64_t begin_of(std::uint32_t index, Share share = {}) const {
@@ -215,6 +218,15 @@ core::Failure wrong_bucket(core::Version version, std::uint32_t bucket, std::uin
 core::Result<void> check_answer(const Answer& answer,
                                 core::Version at_least,
                                 const std::string& source);
+
+// Error kData: it names no sources, or too many.
+core::Result<void> check_sources(const Answer& answer, const std::string& source);
+// Reads all bytes or fails with an error that begins with `what`.
+using ReadBytes =
+    std::function<core::Result<void>(void* into, std::size_t size, const std::string& what)>;
+// The answer that follows those that say kQueued: a publisher without a free place repeats that
+// until it has one.
+core::Result<Answer> read_answer(const ReadBytes& read, const std::string& source);
 
 // The parts of a location's key. Error kInvalidArgument: it has another length.
 struct KeyParts {

@@ -2,18 +2,7 @@
 
 #include <unistd.h>
 
-#include <cstring>
-
 namespace troupe::weights {
-namespace {
-
-// Copies a text into a field that ends with a zero; leaves it empty if the text is too long.
-template <std::size_t N>
-void put(char (&field)[N], const std::string& text) {
-  if (text.size() < N) std::memcpy(field, text.data(), text.size());
-}
-
-}  // namespace
 
 core::Result<std::unique_ptr<Relay>> Relay::create(const std::string& key,
                                                    std::uint32_t number,
@@ -25,11 +14,12 @@ core::Result<std::unique_ptr<Relay>> Relay::create(const std::string& key,
   const std::string socket =
       "@troupe-relay-" + std::to_string(::getpid()) + "-" + std::to_string(random_id() % 1'000'000);
   TROUPE_TRY_SET(listeners.unix_listener, net::listen_unix(socket));
-  put(place.socket, socket);
+  place.socket = socket;
   if (options.reach) {
     std::uint32_t port = 0;
     TROUPE_TRY_SET(listeners.tcp_listener, net::listen_tcp("127.0.0.1", port));
-    put(place.address, options.reach(port));
+    const std::string address = options.reach(port);
+    if (address.size() < sizeof place.address) place.address = address;
   }
   return std::unique_ptr<Relay>(
       new Relay(key, std::move(parts.secret), place, std::move(listeners)));

@@ -1,6 +1,6 @@
 // What a receiver passes on to others: the snapshots that come to it bucket by bucket, and a server
 // with the publisher's protocol that streams them to receivers on other hosts, as far as they have
-// come, and lends them whole to processes of its own host. It admits whoever has the key of the
+// come, and lends them whole to processes of its own host. It admits any peer with the key of the
 // publisher, and what it gives carries the publisher's signature. Owned by a subscriber, whose
 // fetching thread fills the snapshots; one for each publisher.
 #pragma once

@@ -16,30 +16,20 @@
 // bytes are remembered.
 #pragma once
 
-#include "runtime/core/clock.hpp"
-#include "runtime/weights/push_protocol.hpp"
+#include "runtime/weights/relay_tree.hpp"
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <vector>
+#include <string>
 
 namespace troupe::weights {
-
-// What a receiver wants: a version, packed as one storage type.
-struct RelayContent {
-  kernels::PanelDtype image = kernels::PanelDtype::kF32;
-  core::Version version = 0;
-  std::uint32_t all = 0;  // its buckets
-  friend bool operator==(const RelayContent&, const RelayContent&) = default;
-};
 
 class RelayBook {
  public:
   struct Ask {
     RelayPlace place;        // of the asker; number 0: it passes nothing on and is not remembered
     std::uint64_t host = 0;  // Hello::host
-    std::uint64_t turn = 0;  // of this request; `leave` must name the latest
+    std::uint64_t turn = 0;  // number of this request; `leave` must name the latest
     RelayContent content;
     std::uint32_t buckets = 0;  // of them it has
     std::uint32_t avoid = 0;    // Hello::avoid
@@ -49,53 +39,34 @@ class RelayBook {
   // The relay to go to, with its socket if it is on the asker's host, else with its address. None:
   // the publisher serves the asker.
   std::optional<RelayPlace> choose(const Ask& ask, core::TimePoint now);
-  // The receiver has so many buckets of its version now.
+  // The receiver has that many buckets of its version now.
   void progress(std::uint32_t number, std::uint32_t buckets, core::TimePoint now);
   // The receiver's connection has ended.
   void leave(std::uint32_t number, std::uint64_t turn);
 
   // Copies of this version that leave the publisher, or have left it, for receivers that are here.
-  std::size_t copies(const RelayContent& content) const;
+  std::size_t copies(const RelayContent& content) const { return tree_.copies(content); }
   // Two receivers that are here got wrong bytes from this one.
   bool is_set_aside(std::uint32_t number) const;
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const { return tree_.all().size(); }
+  std::string check_invariants() const { return tree_.check_invariants(); }
 
  private:
-  struct Entry {
-    RelayPlace place;
-    std::uint64_t host = 0, turn = 0;
-    RelayContent content;
-    std::uint32_t buckets = 0;
-    std::uint32_t parent = 0;          // 0: the publisher
-    core::TimePoint moved;             // when it last got a bucket, or began
-    bool suspected = false;            // failed somebody with this version
-    bool reads_other = false;          // it reads the memory of one of its host, and has no copy
-    std::vector<std::uint32_t> wrong;  // relays that gave it wrong bytes
-    std::vector<std::uint32_t> slow;   // that it left for better ones, in this version
-    bool complete() const { return buckets >= content.all; }
-  };
-  using Entries = std::map<std::uint32_t, Entry>;
-  // What is counted once for each choice, by number.
-  struct Counts {
-    std::map<std::uint32_t, std::size_t> children;    // that are not done, on other hosts
-    std::map<std::uint32_t, std::size_t> complaints;  // of wrong bytes
-  };
-
   bool has_moved_on(const Ask& ask) const;
-  Entry& enter(const Ask& ask, core::TimePoint now);
-  void note_fault(Entry& asker, const Ask& ask);
-  Counts count(const RelayContent& content) const;
-  const Entry* find_parent(const Entry& asker, const Ask& ask) const;
-  bool may_feed(const Entry& relay, const Entry& asker, const Ask& ask, Counts& counts) const;
-  static bool withholds(const Entry& relay, const Entry& asker, const Ask& ask);
-  bool keeps_silent_one(const Entry& asker, const Ask& ask, core::TimePoint now) const;
-  bool is_better(const Entry& relay, const Entry& asker, const Ask& ask, Counts& counts) const;
-  static bool is_near(const Entry& relay, const Entry& asker);
-  std::optional<RelayPlace> go_to(Entry& asker, const Entry& relay) const;
-  std::size_t level(const Entry& one) const;
-  bool is_fed_by(const Entry& one, std::uint32_t number) const;
+  RelayEntry& enter(const Ask& ask, core::TimePoint now);
+  void note_fault(RelayEntry& asker, const Ask& ask);
+  const RelayEntry* find_parent(const RelayEntry& asker, const Ask& ask) const;
+  bool may_feed(const RelayEntry& relay,
+                const RelayEntry& asker,
+                const Ask& ask,
+                RelayTree::Counts& counts) const;
+  bool keeps_silent_one(const RelayEntry& asker, const Ask& ask, core::TimePoint now) const;
+  bool is_better(const RelayEntry& relay,
+                 const RelayEntry& asker,
+                 const Ask& ask,
+                 RelayTree::Counts& counts) const;
 
-  Entries entries_;  // by number
+  RelayTree tree_;
 };
 
 }  // namespace troupe::weights

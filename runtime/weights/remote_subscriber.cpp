@@ -10,25 +10,6 @@
 namespace troupe::weights {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-
-// A publisher without a free place repeats kQueued until it has one; each repeat restarts the
-// patience.
-bool is_queued(const Answer& answer) {
-  return answer.magic == kPushMagic && answer.status == AnswerStatus::kQueued;
-}
-
-core::Result<Answer> receive_answer(const net::OwnedFd& socket,
-                                    const std::string& source,
-                                    net::Patience patience) {
-  Answer answer;
-  do {
-    TROUPE_TRY(receive_all(socket, &answer, sizeof answer, patience, "the answer of " + source));
-  } while (is_queued(answer));
-  return answer;
-}
-
 // An answer with its shared memory.
 struct Lent {
   Answer answer;
@@ -44,7 +25,7 @@ core::Result<void> ask_for_memory(const net::OwnedFd& socket,
   do {
     TROUPE_TRY(receive_with_fd(socket, &lent.answer, sizeof lent.answer, lent.memory, patience,
                                "the answer of " + source));
-  } while (is_queued(lent.answer));
+  } while (lent.answer.says(AnswerStatus::kQueued));
   TROUPE_TRY(check_answer(lent.answer, hello.at_least, source));
   if (!lent.memory) return fail(ErrorCode::kData, source + " answered without its shared memory");
   return {};
@@ -107,8 +88,7 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     if (location.tcp_port == 0) return socket.failure();
   }
   if (location.tcp_port == 0) {
-    return fail(ErrorCode::kPeerLost,
-                "the weights can be had by shared memory of another host alone",
+    return fail(ErrorCode::kPeerLost, "the weights are only in the shared memory of another host",
                 "let the policy's node serve them by TCP");
   }
   return wrap(from_stream(at_least, location, patience));
@@ -121,16 +101,15 @@ core::Result<std::optional<ArrivedImage>> RemoteWeightSubscriber::from_device(
   if (!socket) return std::optional<ArrivedImage>();  // the other ways report what is wrong
   TROUPE_TRY_ASSIGN(hello, hello_to(location, at_least, Wants::kDevice));
   TROUPE_TRY(send_all(*socket, &hello, sizeof hello, patience, "asking for weights"));
-  TROUPE_TRY_ASSIGN(answer, receive_answer(*socket, location.socket, patience));
-  if (answer.magic == kPushMagic && answer.status == AnswerStatus::kNoDevice) {
-    return std::optional<ArrivedImage>();
-  }
+  const auto read = [&](void* into, std::size_t size, const std::string& what) {
+    return receive_all(*socket, into, size, patience, what);
+  };
+  TROUPE_TRY_ASSIGN(answer, read_answer(read, location.socket));
+  if (answer.says(AnswerStatus::kNoDevice)) return std::optional<ArrivedImage>();
   TROUPE_TRY(check_answer(answer, at_least, location.socket));
   DevicePlace place;
-  TROUPE_TRY(
-      receive_all(*socket, &place, sizeof place, patience, "the answer of " + location.socket));
-  place.device[sizeof place.device - 1] = 0;
-  if (memory_.shared_name() != place.device) return std::optional<ArrivedImage>();
+  TROUPE_TRY(read(&place, sizeof place, "the answer of " + location.socket));
+  if (memory_.shared_name() != place.device.text()) return std::optional<ArrivedImage>();
   TROUPE_TRY_ASSIGN(image, open_device(answer, place, location.socket, *socket));
   // Without data the system refuses; fall back on host memory.
   if (image.parts.empty()) return std::optional<ArrivedImage>();
@@ -171,10 +150,7 @@ core::Result<ArrivedImage> RemoteWeightSubscriber::from_memory(net::OwnedFd sock
   Lent first;
   TROUPE_TRY(ask_for_memory(socket, hello, location.socket, patience, first));
   const std::uint32_t sources = first.answer.sources;
-  if (sources == 0 || sources > kSources_max) {
-    return fail(ErrorCode::kData, location.socket + " tells of " + std::to_string(sources) +
-                                      " sources of its weights");
-  }
+  TROUPE_TRY(check_sources(first.answer, location.socket));
   std::vector<SourcePlace> places(sources - 1);
   TROUPE_TRY(receive_all(socket, places.data(), places.size() * sizeof(SourcePlace), patience,
                          "the answer of " + location.socket));
@@ -187,10 +163,8 @@ core::Result<ArrivedImage> RemoteWeightSubscriber::from_memory(net::OwnedFd sock
   hello.keep = first.answer.kept != 0 ? 1 : 0;
   for (std::uint32_t source = 1; source < sources; ++source) {
     hello.source = source;
-    SourcePlace& place = places[source - 1];
-    place.socket[sizeof place.socket - 1] = 0;
-    TROUPE_TRY_ASSIGN(
-        part, from_source(place.socket, hello, {source, sources}, key.public_key, patience));
+    TROUPE_TRY_ASSIGN(part, from_source(places[source - 1].socket.text(), hello, {source, sources},
+                                        key.public_key, patience));
     if (part.table != image->table) {
       return fail(ErrorCode::kData, "source " + std::to_string(source) +
                                         " of the weights has other checksums than the publisher");
@@ -200,7 +174,7 @@ core::Result<ArrivedImage> RemoteWeightSubscriber::from_memory(net::OwnedFd sock
   return image;
 }
 
-// The share of one of the other sources of a version that the publisher has granted.
+// Fetches the share of a version that another source than the publisher has.
 core::Result<ArrivedImage> RemoteWeightSubscriber::from_source(const std::string& name,
                                                                const Hello& hello,
                                                                Share share,

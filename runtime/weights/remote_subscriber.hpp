@@ -40,7 +40,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
                                                     core::Duration patience) override;
   void close() override { closed_ = true; }
 
-  // Of the relay that this receiver is for others; zeros before the first stream.
+  // Counters of the relay that this receiver is for others; zeros before the first stream.
   ServerCounters relay_counters() const;
 
  private:
@@ -64,7 +64,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
                                          Share share,
                                          const std::string& public_key,
                                          net::Patience patience);
-  // Connections that have brought a version and are open for the next, and where they lead.
+  // Connections that delivered a version and stay open for the next, and where they lead.
   struct Kept {
     StreamSockets sockets;
     std::string host, key;

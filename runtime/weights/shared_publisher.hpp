@@ -32,7 +32,7 @@ struct PublisherOptions {
   // The storage type of the run's engines: each version is packed as this.
   kernels::PanelDtype image = kernels::PanelDtype::kF32;
   // Serve processes of this host by shared memory, and from the trainer's GPU if they can share it.
-  // They connect to an abstract Unix socket, which accepts only processes of this user.
+  // Those processes connect to an abstract Unix socket, which accepts only processes of this user.
   bool memory = true;
   bool tcp = true;  // serve by TCP too, on a free port of the loopback interface
   // The ranks of the trainer, connected; null: it is alone. They outlive the publisher, and are
@@ -74,7 +74,7 @@ class SharedWeightPublisher final : public WeightPublisher {
                                                                   ImageWriter& writer,
                                                                   const Offer& offer,
                                                                   const char* packed);
-  // Of the part that this publisher has; with a gang, of all ranks.
+  // Returns `own` or, in a gang, the first error of any rank.
   core::Result<void> all_well(const core::Result<void>& own);
   core::Result<void> write(ImageWriter& writer,
                            const Offer& offer,

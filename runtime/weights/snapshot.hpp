@@ -25,7 +25,7 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // Buckets are written at buckets(), the share's one behind another; `begin` says what they are,
+  // Buckets are written at buckets(), the share's one after another; `begin` says what they are,
   // and `set_ready` that all below this bucket of the image are there, as far as they are its own.
   // A relay begins first; a publisher, who knows the checksums last, begins when all are written.
   char* buckets() { return memory_.data() + shape_.data_offset(); }

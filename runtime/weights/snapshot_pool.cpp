@@ -43,7 +43,7 @@ core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
   return made;
 }
 
-// Of three snapshots at most two are the newest and the kept one.
+// At most two of three snapshots are the newest and the kept one.
 template <class Kind>
 void LeasePool<Kind>::want_oldest_back(std::unique_lock<std::mutex>& lock,
                                        std::shared_ptr<Kind>& found) {
@@ -85,7 +85,9 @@ void LeasePool<Kind>::drop_spare() {
 
 template <class Kind>
 std::shared_ptr<Kind> LeasePool<Kind>::lease(const std::shared_ptr<Kind>& one, bool keep) {
-  if (keep && kept_ == nullptr) kept_ = one.get();
+  if (!keep || one == nullptr || (kept_ != nullptr && kept_ != one.get())) return one;
+  kept_ = one.get();
+  ++keepers_;
   return one;
 }
 
@@ -137,9 +139,9 @@ bool LeasePool<Kind>::keeps(const std::shared_ptr<Kind>& lease) const {
 }
 
 template <class Kind>
-void LeasePool<Kind>::keep_none() {
+void LeasePool<Kind>::stop_keeping() {
   std::lock_guard lock(mutex_);
-  kept_ = nullptr;
+  if (--keepers_ == 0) kept_ = nullptr;
 }
 
 template <class Kind>

@@ -34,9 +34,10 @@ class LeasePool {
   // Makes `filled`, which came from `take`, the newest snapshot.
   void offer(std::shared_ptr<Kind> filled);
 
-  // Null before the first. With `keep`, the newest becomes the kept one, if none is kept.
+  // Null before the first. With `keep`, the newest becomes the kept one, if none is kept, or gets
+  // one more that it is kept for, if it is the kept one; `keeps` tells.
   std::shared_ptr<Kind> lease_newest(bool keep = false);
-  // The same of the snapshot with this version, the newest or the one before it, if that is free
+  // Leases the snapshot with this version, the newest or the one before it, if that is free
   // still; else null.
   std::shared_ptr<Kind> lease_version(core::Version version, bool keep = false);
   void end_lease(std::shared_ptr<Kind>& lease);
@@ -46,7 +47,7 @@ class LeasePool {
   bool wants_back(const std::shared_ptr<Kind>& lease) const;
   bool keeps(const std::shared_ptr<Kind>& lease) const;
   bool keeps_older() const;  // true when a snapshot is kept that is not the newest
-  void keep_none();
+  void stop_keeping();       // for one of those that it is kept for
 
   std::size_t size() const;
   std::size_t most() const;    // the largest size so far
@@ -65,6 +66,7 @@ class LeasePool {
   std::shared_ptr<Kind> newest_;
   const Kind* filling_ = nullptr;  // what `take` gave last, until it is offered
   const Kind* kept_ = nullptr;
+  std::size_t keepers_ = 0;  // leases for which it is kept
   const Kind* wanted_back_ = nullptr;
   bool taking_ = false;  // `take` waits: a snapshot that becomes free is for it
   std::function<void()> on_want_back_;

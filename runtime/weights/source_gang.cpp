@@ -1,14 +1,9 @@
 #include "runtime/weights/source_gang.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <type_traits>
 
 namespace troupe::weights {
 namespace {
-
-using core::ErrorCode;
-using core::fail;
 
 // Where a rank serves.
 struct RankPlace {
@@ -19,18 +14,8 @@ struct RankPlace {
 // How a rank's part went.
 struct RankVerdict {
   std::uint32_t failed = 0;
-  char text[508] = {};  // ended by a zero
+  core::FixedText<508> text;
 };
-
-template <std::size_t N>
-void put_text(char (&field)[N], const std::string& text) {
-  std::memcpy(field, text.data(), std::min(text.size(), N - 1));
-}
-
-template <std::size_t N>
-std::string text_of(const char (&field)[N]) {
-  return {field, ::strnlen(field, N)};
-}
 
 }  // namespace
 
@@ -50,7 +35,7 @@ core::Result<SourceGang> SourceGang::meet(collective::Collectives& gang, const O
   RankPlace place{host_number(own.host_id), {}};
   if (own.socket.size() >= sizeof place.at.socket)
     return fail(ErrorCode::kInternal, "the name of a socket of weights is too long");
-  put_text(place.at.socket, own.socket);
+  place.at.socket = own.socket;
   TROUPE_TRY_ASSIGN(all, met.gather(place));
   std::uint32_t sources = 0;
   for (const RankPlace& one : all)
@@ -59,7 +44,7 @@ core::Result<SourceGang> SourceGang::meet(collective::Collectives& gang, const O
     const auto number = static_cast<std::uint32_t>(met.sockets_.size());
     const bool serves = one.host == all.front().host && number < sources;
     met.shares_.push_back({serves ? number : sources, sources});
-    if (serves) met.sockets_.push_back(text_of(one.at.socket));
+    if (serves) met.sockets_.push_back(one.at.socket.text());
   }
   // Others need no secret, and theirs might be sent in the clear.
   met.secret_ = met.leads() ? own.secret : std::string(kSecret_chars, '0');
@@ -80,14 +65,14 @@ core::Result<void> SourceGang::all_well(const core::Result<void>& own) {
   RankVerdict verdict;
   if (!own) {
     verdict.failed = 1;
-    put_text(verdict.text, own.error().message);
+    verdict.text = own.error().message;
   }
   TROUPE_TRY_ASSIGN(all, gather(verdict));
   TROUPE_TRY(own);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].failed == 0) continue;
     return fail(ErrorCode::kResources,
-                "rank " + std::to_string(rank) + ": " + text_of(all[rank].text));
+                "rank " + std::to_string(rank) + ": " + all[rank].text.text());
   }
   return {};
 }

@@ -30,7 +30,7 @@ class SourceGang {
   Share share() const { return shares_[static_cast<std::size_t>(gang_->rank())]; }
   bool is_source() const { return share().number < share().of; }
   const std::string& secret() const { return secret_; }
-  // Of all sources, by number.
+  // The sockets of all sources, by number.
   const std::vector<std::string>& sockets() const { return sockets_; }
 
   // Rank 0's number, on every rank.

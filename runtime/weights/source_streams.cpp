@@ -1,20 +1,16 @@
 #include "runtime/weights/source_streams.hpp"
 
 #include "runtime/core/crc32c.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
 
 namespace troupe::weights {
 namespace {
-
-using core::ErrorCode;
-using core::fail;
 
 constexpr int kGlance_ms = 100;  // between looks whether the subscriber was closed
 
@@ -65,7 +61,7 @@ core::Result<bool> SourceStreams::take(Stream& one) {
   char* const into = into_.bucket(one.bucket) + one.done;
   const std::size_t most = std::min(size - one.done, kPiece_bytes);
   const ssize_t n = ::recv(one.socket->get(), into, most, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n < 0 && net::would_block()) return false;
   if (n <= 0) {
     return fail(ErrorCode::kPeerLost, name_of(one) + ": the other side closed after " +
                                           std::to_string(one.done) + " of " + std::to_string(size) +
@@ -93,7 +89,7 @@ std::string SourceStreams::name_of(const Stream& one) const {
   return name;
 }
 
-// Until a byte has come from any source that still has buckets to bring.
+// Waits until a byte has come from any source that still has buckets to send.
 core::Result<void> SourceStreams::wait(net::Patience patience) const {
   std::vector<pollfd> entries;
   const Stream* slow = nullptr;
@@ -111,9 +107,8 @@ core::Result<void> SourceStreams::wait(net::Patience patience) const {
     const auto ms = std::clamp<std::int64_t>(left.count(), 0, kGlance_ms);
     if (::poll(entries.data(), entries.size(), static_cast<int>(ms)) > 0) return {};
     if (std::chrono::steady_clock::now() < until) continue;
-    char limit[32];
-    std::snprintf(limit, sizeof limit, "%.3g s",
-                  std::chrono::duration<double>(patience.span).count());
+    const std::string limit =
+        core::printed("%.3g s", std::chrono::duration<double>(patience.span).count());
     return fail(ErrorCode::kDeadline, name_of(*slow) + ": nothing moved for " + limit + " after " +
                                           std::to_string(slow->done) + " bytes");
   }

@@ -40,7 +40,7 @@ class SourceStreams {
  private:
   struct Stream {
     const net::OwnedFd* socket = nullptr;
-    std::uint32_t bucket = 0;  // that comes now
+    std::uint32_t bucket = 0;  // the one arriving now
     std::size_t done = 0;      // bytes of it
     std::uint32_t crc = 0;     // of these
   };

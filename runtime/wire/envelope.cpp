@@ -1,5 +1,6 @@
 #include "runtime/wire/envelope.hpp"
 
+#include "runtime/core/shortage.hpp"
 #include "runtime/wire/bodies.hpp"
 #include "runtime/wire/limits.hpp"
 
@@ -10,8 +11,6 @@
 
 namespace troupe::wire {
 namespace {
-
-using core::ErrorCode;
 
 // The first segment. Each further one is as large as all before it, so long messages have few.
 constexpr unsigned kFirstSegment_words = 1024;
@@ -68,6 +67,9 @@ core::Result<Frame> Outgoing::finish() {
 }
 
 core::Failure translate(const kj::Exception& thrown) {
+  // Cap'n Proto takes memory by itself and says so when there is none.
+  if (thrown.getType() == kj::Exception::Type::OVERLOADED)
+    return core::fail(ErrorCode::kResources, "no memory for a frame", core::kMoreMemory);
   return core::fail(ErrorCode::kData,
                     std::string("malformed frame: ") + thrown.getDescription().cStr());
 }

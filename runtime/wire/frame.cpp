@@ -12,8 +12,6 @@ static_assert(std::endian::native == std::endian::little, "frames are little-end
 
 namespace {
 
-using core::ErrorCode;
-
 std::uint32_t word32(std::span<const std::byte> bytes, std::size_t index) {
   std::uint32_t value = 0;
   std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);

@@ -19,7 +19,7 @@ class Frame {
  public:
   // Error: kData; the message says what is wrong with the size or the segment table.
   static core::Result<Frame> from_words(std::vector<std::uint64_t> words);
-  // The same for bytes of any alignment; copies them.
+  // Like from_words, for bytes of any alignment; copies them.
   static core::Result<Frame> copy_of(std::span<const std::byte> bytes);
 
   std::span<const std::uint64_t> words() const noexcept { return *words_; }

@@ -5,8 +5,6 @@
 namespace troupe::wire {
 namespace {
 
-using core::ErrorCode;
-
 constexpr std::size_t kFailureText_bytes_max = 4096;
 
 ErrorCode code_of(schema::ErrorKind kind) {

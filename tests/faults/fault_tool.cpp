@@ -1,7 +1,7 @@
 // What the fault campaign needs of C++: `fault_tool make FOLDER` writes the tiny model, its
 // tokenizer, data and configuration; `fault_tool check RUN` prints what the ledger says as one line
 // of JSON. Run by tests/faults/campaign.py.
-#include "apps/session/ledger_check.hpp"
+#include "apps/bench/ledger_check.hpp"
 #include "tests/integration/train_support.hpp"
 
 #include <cstdio>
@@ -21,7 +21,7 @@ int make(const fs::path& folder) {
 }
 
 int check(const fs::path& run) {
-  const auto checked = troupe::app::check_ledger(run);
+  const auto checked = troupe::bench::check_ledger(run);
   nlohmann::json line;
   if (!checked) {
     line["error"] = checked.error().message;

@@ -2,7 +2,7 @@
 """gpu-check on the emulated device: every stage by its name, and full lines whatever is wrong with the device or the
 disk.
 
-    gpu_check_test.py BUILD [TEST ...]
+    gpu_check_test.py BUILD [EveryStage | Short]
 """
 import json
 import os
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
 
-class GpuCheck(unittest.TestCase):
+class Checked(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.out = pathlib.Path(self.folder.name) / "out"
@@ -29,7 +29,7 @@ class GpuCheck(unittest.TestCase):
         environment = {**os.environ, "TROUPE_CUDA_EMULATOR": mode, "TROUPE_CUDA_EMULATOR_MEMORY": "536870912",
                        "TROUPE_CUDA_LIBRARY": str(BUILD / "bin/libtroupe_cuda_emulated.so")}
         self.done = subprocess.run(
-            [sys.executable, "-B", str(ROOT / "apps/bundle/gpu_check/main.py"), "--build", str(BUILD), "--small",
+            [sys.executable, "-B", str(ROOT / "apps/package/gpu_check/main.py"), "--build", str(BUILD), "--small",
              "--out", str(self.out), *words], env=environment, text=True, capture_output=True, check=False,
             timeout=1500)
         return self.done.returncode, [line for line in self.lines() if line["state"] != "started"]
@@ -41,6 +41,8 @@ class GpuCheck(unittest.TestCase):
     def states(self, lines):
         return {f"{line['stage']} {line['item']}": line["state"] for line in lines}
 
+
+class EveryStage(Checked):
     def test_every_stage_by_its_name(self):
         status, lines = self.check("guard", "--stages", "0,1,2,5,3,6,4,7,8,9", "--minutes", "60")
         states = self.states(lines)
@@ -56,6 +58,16 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(figures["figures.grpo.bf16"][0]["kl_max"], 0)
         begun = [line for line in self.lines() if line["state"] == "started"]
         self.assertEqual(len(begun), sum(line["state"] != "absent" for line in lines))
+        self.assertTrue((self.out / "logs.tar.gz").is_file())
+
+
+class Short(Checked):
+    def test_facts_and_measurements_by_their_name(self):
+        status, lines = self.check("plain", "--stages", "0,1,5", "--minutes", "60")
+        states = self.states(lines)
+        self.assertEqual(status, 0, self.done.stderr)
+        for item in ("0 version", "1 gpus", "5 kernels.tiny.bf16-compute.2x20", "5 gemm.bf16-compute.64x64"):
+            self.assertEqual(states.get(item), "passed", item)
         self.assertTrue((self.out / "logs.tar.gz").is_file())
 
     def test_without_a_driver_each_item_says_so(self):

@@ -92,9 +92,10 @@ TEST(AgentRuns, AnEnvironmentThatIsKilledStartsAgainAndItsGroupsAreRunAgain) {
 
 TEST(AgentRuns, ACommandLearnsFromItsOwnCalls) {
   const TinyRun files;
-  CompanyRun run(files, "run",
-                 keys(files, {"--env.command", "python3 " + (files / "agent.py").string(),
-                              "--env.confined", "false", "--rollout.generators", "1"}));
+  CompanyRun run(
+      files, "run",
+      keys(files, {"--env.command", "python3 " + core::shell_word((files / "agent.py").string()),
+                   "--env.confined", "false", "--rollout.generators", "1"}));
   ASSERT_EQ(run.wait(), 0) << run.output();
   for (const auto& line : rollouts(run)) {
     EXPECT_EQ(line["turns"].size(), 3u) << line;

@@ -33,21 +33,33 @@ class AllAtOnce : public Outliving {
                row +
                "\n        letters = sum(c.isalpha() for c in message['content'] or '')\n"
                "        return {'reward': letters / 7, 'done': True}\n";
-    std::ofstream(own / "length.py")
-        << "import time\n"
-           "def f(queries, prompts, labels):\n"
-           "    for _ in range(" +
-               std::to_string(print_bytes >> 20) +
-               "):\n        print('\\x1b[31m' + 'x' * (1 << 20))\n"
-               "    time.sleep(0.1)\n"
-               "    return [len(query) / 100 for query in queries]\n";
-    return {"--data.prompt_dataset", (files_ / "rows.jsonl").string(),
-            "--env.python", (own / "environment.py").string(),
-            "--env.turn_timeout_s", "0.5",
-            "--reward.rule", "", "--reward.rule_pattern", "",
-            "--reward.python", (own / "length.py").string(),
-            "--rollout.batch_size", "2", "--rollout.n_samples_per_prompt", "2",
-            "--train.max_steps", "8", "--rollout.generators", "0"};
+    std::ofstream(own / "length.py") << "import time\n"
+                                        "def f(queries, prompts, labels):\n"
+                                        "    for _ in range(" +
+                                            std::to_string(print_bytes >> 20) +
+                                            "):\n        print('\\x1b[31m' + 'x' * (1 << 20))\n"
+                                            "    time.sleep(0.1)\n"
+                                            "    return [len(query) / 100 for query in queries]\n";
+    return {"--data.prompt_dataset",
+            (files_ / "rows.jsonl").string(),
+            "--env.python",
+            (own / "environment.py").string(),
+            "--env.turn_timeout_s",
+            "0.5",
+            "--reward.rule",
+            "",
+            "--reward.rule_pattern",
+            "",
+            "--reward.python",
+            (own / "length.py").string(),
+            "--rollout.batch_size",
+            "2",
+            "--rollout.n_samples_per_prompt",
+            "2",
+            "--train.max_steps",
+            "8",
+            "--rollout.generators",
+            "0"};
   }
 
   void day(std::uint64_t print_bytes, double limit_s) {
@@ -86,7 +98,9 @@ class AllAtOnce : public Outliving {
     std::ofstream(keys) << greedy << " name=greedy\n" << other << " name=other\n";
     ::chmod(keys.c_str(), 0600);
     const Served shared({"--api-key-file", keys.string()});
-    const auto with = [](const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; };
+    const auto with = [](const std::string& key) {
+      return "Authorization: Bearer " + key + "\r\n";
+    };
     for (int i = 0; i < 1100; ++i)
       shared.call("POST", "/sessions", "{}", with(greedy));
     const HttpAnswer opened = shared.call("POST", "/sessions", "{}", with(other));

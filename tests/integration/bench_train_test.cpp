@@ -113,7 +113,7 @@ TEST(BenchTrain, RefusesAnUnknownObjectiveAndDtypesThatDoNotTrain) {
     const Ended ended =
         troupe_ends({"bench", "train", "--model", model, "--dtype", dtype}, folder / "log.txt", 30);
     EXPECT_EQ(ended.status, 2) << ended.text;
-    for (const std::string part : {std::string("--dtype ") + dtype, std::string("--device cuda")})
+    for (const std::string& part : {std::string("--dtype ") + dtype, std::string("--device cuda")})
       EXPECT_NE(ended.text.find(part), std::string::npos) << part << " in " << ended.text;
   }
 }

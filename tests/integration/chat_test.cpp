@@ -1,87 +1,11 @@
 // `troupe chat` at a terminal: what is seen while it loads and answers, and what becomes of keys
 // that are pressed meanwhile.
 #include "serve_support.hpp"
-
-#include <poll.h>
-#include <pty.h>
-#include <sys/prctl.h>
-#include <termios.h>
+#include "terminal.hpp"
 
 #include <algorithm>
 
 namespace troupe::test {
-namespace {
-
-// A program at a terminal of its own; all that stands on its screen, in order.
-class Terminal {
- public:
-  explicit Terminal(std::vector<std::string> words) {
-    std::vector<char*> argv;
-    for (auto& word : words)
-      argv.push_back(word.data());
-    argv.push_back(nullptr);
-    pid_ = ::forkpty(&fd_, nullptr, nullptr, nullptr);
-    if (pid_ != 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::execvp(argv[0], argv.data());
-    ::_exit(127);
-  }
-  ~Terminal() {
-    if (!ended_) ::kill(pid_, SIGKILL);
-    if (!ended_) ::waitpid(pid_, nullptr, 0);
-    ::close(fd_);
-  }
-  void type(const std::string& keys) const {
-    EXPECT_EQ(::write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
-  }
-  // Waits until `part` is seen behind the first `from` bytes.
-  bool shows(const std::string& part, std::size_t from = 0) {
-    while (screen_.find(part, from) == screen_.npos && more()) {
-    }
-    return screen_.find(part, from) != screen_.npos;
-  }
-  bool shows_more_than(std::size_t bytes) {
-    while (screen_.size() <= bytes && more()) {
-    }
-    return screen_.size() > bytes;
-  }
-  std::optional<int> ends() {
-    while (more()) {
-    }
-    int status = 0;
-    ended_ = within(30, [&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; });
-    return ended_ && WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
-  }
-  bool echoes() const {
-    termios now = {};
-    return ::tcgetattr(fd_, &now) == 0 && (now.c_lflag & ECHO) != 0 && (now.c_lflag & ICANON) != 0;
-  }
-  const std::string& screen() const { return screen_; }
-  std::size_t count(const std::string& part) const {
-    std::size_t found = 0;
-    for (auto at = screen_.find(part); at != screen_.npos; at = screen_.find(part, at + 1))
-      ++found;
-    return found;
-  }
-
- private:
-  bool more() {
-    pollfd ready = {fd_, POLLIN, 0};
-    char bytes[4096];
-    if (::poll(&ready, 1, 60'000) != 1) return false;
-    const auto size = ::read(fd_, bytes, sizeof bytes);
-    if (size <= 0) return false;  // EIO: the program is gone
-    screen_.append(bytes, static_cast<std::size_t>(size));
-    return true;
-  }
-
-  pid_t pid_ = -1;
-  int fd_ = -1;
-  bool ended_ = false;
-  std::string screen_;
-};
-
-}  // namespace
 
 TEST(Chat, SaysThatItLoadsAndKeepsKeysOutOfItsAnswers) {
   const ScratchFolder folder;

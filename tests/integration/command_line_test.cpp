@@ -25,11 +25,11 @@ class CommandLine : public testing::Test {
   // Runs troupe with its standard error in a file.
   Refused troupe(const std::vector<std::string>& words) {
     const char* folder = std::getenv("TROUPE_BUILD_DIR");
-    std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
+    std::string command = shell_word(std::string(folder != nullptr ? folder : "build") + "/troupe");
     for (const std::string& word : words)
-      command += " " + quoted(word);
+      command += " " + shell_word(word);
     const std::string errors = (scratch_ / "errors").string();
-    const int status = std::system((command + " >/dev/null 2>" + quoted(errors)).c_str());
+    const int status = std::system((command + " >/dev/null 2>" + shell_word(errors)).c_str());
     std::ifstream in(errors);
     std::stringstream text;
     text << in.rdbuf();
@@ -195,7 +195,8 @@ TEST_F(CommandLine, FullStandardOutputIsAnError) {
   const char* folder = std::getenv("TROUPE_BUILD_DIR");
   const std::string program = std::string(folder != nullptr ? folder : "build") + "/troupe";
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
-  const int status = std::system((quoted(program) + " config show >/dev/full 2>/dev/null").c_str());
+  const int status =
+      std::system((shell_word(program) + " config show >/dev/full 2>/dev/null").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 

@@ -49,6 +49,29 @@ TEST(CompanyFault, FrozenProcessesAreNoticedReplacedAndChangeNoBit) {
   strike_each({"generator-0", "reward", "reference", "policy"}, SIGSTOP, "frozen");
 }
 
+// Its newest checkpoint is then the one that it branched off from, and never the model.
+TEST(CompanyFault, ABranchThatLosesItsPolicyGoesOnFromWhereItBranchedOff) {
+  const TinyRun files;
+  CompanyRun first(files, "first", {"--train.max_steps", "3"});
+  ASSERT_EQ(first.wait(), 0) << first.output();
+  const std::vector<std::string> branch = {
+      "--resume",          (first.folder() / "ckpt/step_000003").string(),
+      "--train.max_steps", std::to_string(kUpdates),
+      "--ckpt.save_steps", "0"};
+  CompanyRun whole(files, "whole", branch);
+  ASSERT_EQ(whole.wait(), 0) << whole.output();
+  CompanyRun run(files, "run", branch);
+  const pid_t pid = run.node_after("policy", 2);
+  ASSERT_GT(pid, 0) << run.output();
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  ASSERT_EQ(run.wait(), 0) << run.output();
+  EXPECT_NE(run.log().find("node/policy is lost"), std::string::npos) << run.log();
+  EXPECT_EQ(metrics_of(whole.folder()).begin()->first, 4u) << "what is compared is of the branch";
+  EXPECT_EQ(metrics_of(whole.folder()), metrics_of(run.folder()));
+  EXPECT_EQ(hashes_of(whole.folder() / "ckpt" / checkpoint_name(kUpdates)),
+            hashes_of(run.folder() / "ckpt" / checkpoint_name(kUpdates)));
+}
+
 TEST(CompanyFault, AStaleRunSurvivesTheLossOfAGenerator) {
   const TinyRun files;
   CompanyRun run(

@@ -72,7 +72,8 @@ TEST_F(Gangs, TheNextHeadTakesAGangOverWhole) {
   CompanyRun next(files_, "run", {"--actor.ranks", "2"});
   expect_as_calm(next);
   for (const char* rank : {"policy/0", "policy/1"})
-    EXPECT_NE(next.log().find(std::string(rank) + " plays on"), std::string::npos) << next.log();
+    EXPECT_NE(next.log().find(std::string(rank) + " keeps running"), std::string::npos)
+        << next.log();
   EXPECT_TRUE(ranks.contains("policy-1"));
 }
 

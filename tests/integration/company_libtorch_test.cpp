@@ -35,7 +35,7 @@ class CopiedProgram : public testing::Test {
 
   // `VARIABLES program WORDS`, in a shell.
   Ended run(const std::string& before, const std::string& words) {
-    Background shell({"/bin/sh", "-c", before + " " + quoted(program().string()) + " " + words},
+    Background shell({"/bin/sh", "-c", before + " " + shell_word(program().string()) + " " + words},
                      scratch_ / "log");
     const auto status = shell.wait(60);
     return {status.value_or(-1), shell.text()};
@@ -51,7 +51,7 @@ class CopiedProgram : public testing::Test {
   std::string train(const std::string& method = "ppo") const {
     const std::string data = method == "ppo" ? "--data.prompt_dataset" : "--data.dataset";
     return "train " + method + " --actor.model_name_or_path /nowhere " + data +
-           " /nowhere --run.path " + quoted((scratch_ / "run").string()) +
+           " /nowhere --run.path " + shell_word((scratch_ / "run").string()) +
            (method == "ppo" ? " --reward.rule exact --data.label_key answer" : "");
   }
 
@@ -82,11 +82,12 @@ TEST_F(CopiedProgram, WorksWithoutItsLibraryUnlessItTrains) {
   expect(run("", "version"), 0, {"troupe "});
   expect(run("", "help"), 0, {"usage: troupe COMMAND"});
   expect(run("", "status --join /nowhere"), 2, {"neither HOST:PORT nor the folder"});
-  expect(run("", "ca init --out " + quoted((scratch_ / "ca").string())), 0, {});
+  expect(run("", "ca init --out " + shell_word((scratch_ / "ca").string())), 0, {});
   expect(run("", "config show --algo.objective gspo"), 0, {"objective: \"gspo\""});
   const std::string model = make_tiny_model(scratch_);
   write_byte_tokenizer(model);
-  expect(run("", "generate --model " + quoted(model) + " --prompt a --max-new-tokens 2"), 0, {});
+  expect(run("", "generate --model " + shell_word(model) + " --prompt a --max-new-tokens 2"), 0,
+         {});
   const std::string missing = "libtroupe_learn.so, which is neither in " +
                               (scratch_ / "bin").string() + " nor in " +
                               (scratch_ / "lib").string();
@@ -100,25 +101,40 @@ TEST_F(CopiedProgram, WorksWithoutItsLibraryUnlessItTrains) {
 TEST_F(CopiedProgram, SaysWhereItLookedForLibTorch) {
   put_library();
   const std::string other = (scratch_ / "other").string();
-  expect(run("TROUPE_TORCH=" + other, train()), 3,
+  expect(run("TROUPE_TORCH=" + shell_word(other), train()), 3,
          {"there is none (" + other + "/lib/libtorch_cpu.so: No such file or directory)",
           "hint: set TROUPE_TORCH"});
   fs::create_directories(scratch_ / "other/lib");
   std::ofstream(scratch_ / "other/lib/libtorch_cpu.so") << "no library";
   std::ofstream(scratch_ / "other/build-version") << "2.7.1+cpu\n";
-  expect(run("TROUPE_TORCH=" + other, train()), 3, {other + " is LibTorch 2.7.1+cpu"});
+  expect(run("TROUPE_TORCH=" + shell_word(other), train()), 3, {other + " is LibTorch 2.7.1+cpu"});
+  // Without its measurements the program says so.
+  expect(run("", "bench gemm"), 2, {"there is no troupe-bench in", "hint: copy it"});
+  fs::copy_file(fs::path(troupe_program()).parent_path() / "troupe-bench",
+                scratch_ / "bin/troupe-bench");
   // Found by its name and version, and still none: what the loader says, no crash.
   fs::remove(scratch_ / "other/build-version");
   const std::string model = make_tiny_model(scratch_);
   write_byte_tokenizer(model);
-  expect(run("TROUPE_TORCH=" + other, "bench train --objective sft --model " + quoted(model)), 3,
-         {"LibTorch cannot be loaded", "libtorch_cpu.so: file too short"});
+  expect(run("TROUPE_TORCH=" + shell_word(other),
+             "bench train --objective sft --model " + shell_word(model)),
+         3, {"LibTorch cannot be loaded", "libtorch_cpu.so: file too short"});
   // One that another user may not read.
   if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another user";
   ::chmod(other.c_str(), 0700);
   const std::string user = " setpriv --reuid 65534 --regid 65534 --clear-groups";
-  expect(run("TROUPE_TORCH=" + other + user, "doctor --run-path /"), 0,
+  expect(run("TROUPE_TORCH=" + shell_word(other) + user, "doctor --run-path /"), 0,
          {"libtorch    none", other + "/lib/libtorch_cpu.so: Permission denied"});
+}
+
+TEST_F(CopiedProgram, InstallsNoTorchThatWouldNotBeUsed) {
+  put_library();
+  expect(run("", "doctor --install-torch"), 0,
+         {"training finds LibTorch 2", "nothing is installed"});
+  expect(run("", "doctor --install-torch --no"), 2,
+         {"unknown flag '--no'", "hint: there is --yes"});
+  expect(run("TROUPE_TORCH=/nowhere", "doctor --install-torch --yes"), 2,
+         {"TROUPE_TORCH is /nowhere", "hint: unset TROUPE_TORCH"});
 }
 
 TEST_F(CopiedProgram, RefusesALibraryOfAnotherBuild) {

@@ -107,13 +107,6 @@ std::vector<std::string> scored_by(const RewardServer& server, std::vector<std::
   return words;
 }
 
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-    ++count;
-  return count;
-}
-
 }  // namespace
 
 TEST(CompanyRewardAway, ARunWaitsAndHasTheBitsOfACalmOne) {
@@ -139,12 +132,12 @@ TEST(CompanyRewardAway, ARunWaitsAndHasTheBitsOfACalmOne) {
   expect_clean_ledger(run.folder());
   EXPECT_GE(server.requests(), 16 + 6);
   const std::string log = run.log();
-  EXPECT_EQ(count_of(log, "reward http is away: "), 1u) << log;
-  EXPECT_EQ(count_of(log, "reward http is back after "), 1u) << log;
+  EXPECT_EQ(times_in(log, "reward http is away: "), 1u) << log;
+  EXPECT_EQ(times_in(log, "reward http is back after "), 1u) << log;
   EXPECT_NE(log.find("Connection refused; waiting up to 300 s (--reward.away_s)"),
             std::string::npos)
       << log;
-  EXPECT_EQ(count_of(log, " replaced: "), 0u) << log;
+  EXPECT_EQ(times_in(log, " replaced: "), 0u) << log;
 }
 
 TEST(CompanyRewardAway, ASampleWithoutAScoreIsToldAndCounted) {
@@ -157,7 +150,7 @@ TEST(CompanyRewardAway, ASampleWithoutAScoreIsToldAndCounted) {
   expect_clean_ledger(run.folder());
   for (const auto& [step, row] : metrics_of(run.folder()))
     EXPECT_EQ(row.at("reward/missing"), 1.0) << row.dump();
-  EXPECT_EQ(count_of(run.log(),
+  EXPECT_EQ(times_in(run.log(),
                      ", sample 2 has no score: reward http: the reward server gave null "
                      "instead of a number"),
             1u)
@@ -177,7 +170,7 @@ TEST(CompanyRewardAway, OneThatStaysAwayEndsTheRunWithCode5) {
   EXPECT_NE(run.output().find("--reward.away_s"), std::string::npos) << run.output();
   EXPECT_NE(run.output().find("update 2 is saved in"), std::string::npos) << run.output();
   EXPECT_NE(run.output().find("status 503"), std::string::npos) << run.output();
-  EXPECT_EQ(count_of(run.log(), " replaced: "), 0u) << run.log();
+  EXPECT_EQ(times_in(run.log(), " replaced: "), 0u) << run.log();
 }
 
 }  // namespace troupe::test

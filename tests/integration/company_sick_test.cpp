@@ -99,9 +99,9 @@ TEST_F(NodeWithoutTheModel, IsStruckOffByNameAndTheRunGoesOnWithTheNext) {
   ASSERT_TRUE(within(20, [&] { return spare.says("is in the company"); })) << spare.text();
   good.kill();
   ASSERT_TRUE(within(20, [&] {
-    return run.says("node/spare cannot play reference/0: no model folder at ") &&
+    return run.says("node/spare cannot run reference/0: no model folder at ") &&
            run.says(
-               "no node is left that can play reference/0; the run waits for one with --roles "
+               "no node is left that can run reference/0; the run waits for one with --roles "
                "reference");
   })) << run.text();
   EXPECT_TRUE(run.running()) << run.text();

@@ -3,8 +3,9 @@
 // killed. Used on a test's main thread.
 #pragma once
 
-#include "apps/session/ledger_check.hpp"
+#include "apps/bench/ledger_check.hpp"
 #include "processes.hpp"
+#include "runtime/core/shell_word.hpp"
 
 #include <set>
 
@@ -28,6 +29,14 @@ inline std::optional<ProcessFacts> facts_of(pid_t pid) {
   for (std::string word; std::getline(words, word, '\0');)
     facts.words.push_back(word);
   return facts;
+}
+
+// How often the part is in the text.
+inline std::size_t times_in(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
 }
 
 class CompanyRun {
@@ -89,7 +98,7 @@ class CompanyRun {
   void signal(int number) { program_.signal(number); }
 
   // True when every node process that was ever seen is gone, at the latest after `limit_s`.
-  bool all_nodes_gone(double limit_s = 2) const {
+  bool all_nodes_gone(double limit_s = 30) const {
     return within(limit_s, [this] {
       return std::none_of(seen_.begin(), seen_.end(), [](pid_t pid) { return is_node(pid); });
     });
@@ -118,7 +127,7 @@ class CompanyRun {
 };
 
 inline void expect_clean_ledger(const std::filesystem::path& run) {
-  const auto checked = app::check_ledger(run);
+  const auto checked = bench::check_ledger(run);
   ASSERT_TRUE(checked) << checked.error().message;
   EXPECT_EQ(checked->lost(), 0u);
   EXPECT_EQ(checked->doubled(), 0u);

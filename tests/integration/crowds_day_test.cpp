@@ -45,6 +45,36 @@ TEST_F(Crowds, AThousandRewardsComeAndGo) {
   expect_clean_ledger("run");
 }
 
+// The next one of the name comes before the run has noticed that the last was killed, or while its
+// groups are being failed: whatever the order, it scores.
+TEST_F(Crowds, RewardsThatAreKilledAreAttachedAgainAtOnce) {
+  Background run = head("run", {"--train.max_steps", "1000000", "--train.num_episodes", "1000000",
+                                "--ckpt.save_steps", "0"});
+  ASSERT_TRUE(within(60, [&] { return updates_of("run") > 0; })) << run.text();
+  const std::string folder = (files_ / "run").string();
+  const Words attach = {"attach", "reward", "--join",    folder,  "--name",      "other",
+                        "--rule", "regex",  "--pattern", "[a-z]", "--background"};
+  for (int i = 0; i < 300; ++i) {
+    const Ended first = ends(attach, 60);
+    ASSERT_EQ(first.status, 0) << i << first.text;
+    const std::string place = "it scores in process ";
+    const auto at = first.text.find(place);
+    ASSERT_NE(at, std::string::npos) << first.text;
+    const pid_t pid = std::atoi(first.text.c_str() + at + place.size());
+    ASSERT_GT(pid, 1) << first.text;
+    ASSERT_EQ(::kill(pid, SIGKILL), 0) << i;
+    const Ended second = ends(attach, 60);
+    ASSERT_EQ(second.status, 0) << i << second.text;
+    const Ended detached = ends({"detach", "reward", "--join", folder, "--name", "other"}, 60);
+    ASSERT_EQ(detached.status, 0) << i << detached.text;
+  }
+  const std::size_t updates = updates_of("run");
+  EXPECT_TRUE(within(60, [&] { return updates_of("run") > updates; })) << "it goes on";
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(60).value_or(-1), 130) << run.text();
+  expect_clean_ledger("run");
+}
+
 TEST_F(Crowds, FiveThousandSessions) {
   Served served;
   const nlohmann::json asked = {{"prompt", "ab"}, {"max_tokens", 4}, {"seed", 3}};

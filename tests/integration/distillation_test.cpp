@@ -143,10 +143,10 @@ TEST(Distillation, WhatCannotWorkIsRefusedWithTheFlagToChange) {
   spec.context = 16;
   const std::string shorter = make_tiny_teacher(on.files.folder(), "shorter", spec);
   const std::string renamed = make_tiny_teacher(on.files.folder(), "renamed");
-  std::string words = text_of(std::filesystem::path(renamed) / "tokenizer.json");
-  words.replace(words.find("\"A\":65"), 6, "\"B\":65")
-      .replace(words.find("\"B\":66"), 6, "\"A\":66");
-  std::ofstream(std::filesystem::path(renamed) / "tokenizer.json") << words;
+  std::string tokens = text_of(std::filesystem::path(renamed) / "tokenizer.json");
+  tokens.replace(tokens.find("\"A\":65"), 6, "\"B\":65")
+      .replace(tokens.find("\"B\":66"), 6, "\"A\":66");
+  std::ofstream(std::filesystem::path(renamed) / "tokenizer.json") << tokens;
   using Words = std::vector<std::string>;
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"--teacher.model_name_or_path", larger}, "has a vocabulary of 263 tokens"},

@@ -1,6 +1,7 @@
 // Starting build/troupe and reading its JSON line, and the tiny model of the integration tests.
 #pragma once
 
+#include "runtime/core/shell_word.hpp"
 #include "runtime/model/params.hpp"
 
 #include <gtest/gtest.h>
@@ -22,23 +23,15 @@ struct ProgramRun {
   nlohmann::json line;  // the output as JSON; discarded when it is none
 };
 
-inline std::string quoted(const std::string& word) {
-  std::string result = "'";
-  for (const char c : word) {
-    if (c == '\'') result += "'\\'";
-    result += c;
-  }
-  result += '\'';
-  return result;
-}
+using core::shell_word;
 
 // Runs `troupe WORDS...`; standard error stays the test's.
 inline ProgramRun run_troupe(const std::vector<std::string>& words) {
   const char* folder = std::getenv("TROUPE_BUILD_DIR");
-  std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
+  std::string command = shell_word(std::string(folder != nullptr ? folder : "build") + "/troupe");
   for (const std::string& word : words) {
     command += ' ';
-    command += quoted(word);
+    command += shell_word(word);
   }
   ProgramRun run;
   std::FILE* pipe = ::popen(command.c_str(), "r");

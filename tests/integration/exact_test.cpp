@@ -67,7 +67,10 @@ TEST(Exact, OneUlpIsSeenWhereNormsAddOne) {
   const ScratchFolder folder;
   model::ModelSpec spec = model::gemma_spec();
   spec.qkv_bias = spec.o_bias = spec.mlp_bias = false;  // as Gemma has it
-  const std::string model = make_tiny_model(folder, spec);
+  // One ulp of this weight is lost when 1 is added to it.
+  const std::string model = make_tiny_model(folder, spec, [](model::ParamStore& params) {
+    params.view("model.layers.0.input_layernorm.weight").front() = 0.1f;
+  });
   const ProgramRun run =
       run_troupe({"bench", "exact", "--model", model, "--tokens", "600", "--plant-ulp", "--json"});
   ASSERT_TRUE(run.line.is_object()) << run.output;

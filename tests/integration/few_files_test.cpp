@@ -32,13 +32,14 @@ TEST_F(FewFiles, StrangersTakeNoneFromARun) {
   }
 }
 
-// All sampling is done by a node that has few, through a gateway with a crowd at it that leaves room.
+// All sampling is done by a node that has few. At the gateway it comes behind a crowd of many times
+// what the head may take.
 TEST_F(FewFiles, ANodeWithFewComesInAndSamples) {
   ASSERT_EQ(ends(files_.words("calm"), 60).status, 0);
   const Words words = files_.words("run") + Words{"--rollout.generators", "0"};
   Background run(limited("-n 128", words), files_ / "run.head.log");
   ASSERT_TRUE(within(60, [&] { return company_of("run").contains("port"); })) << run.text();
-  const SilentCrowd crowd(ports_of_run(run.pid()), 16);
+  const SilentCrowd crowd(ports_of_run(run.pid()), 300);
   Background node(limited("-n 64", {"node", "--join", address_of("run"), "--token-file",
                                     token_of("run"), "--roles", "generator", "--name", "few"}),
                   files_ / "node.log");

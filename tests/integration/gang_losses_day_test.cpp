@@ -14,13 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::size_t times_in(const std::string& text, const std::string& part) {
-  std::size_t times = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1))
-    ++times;
-  return times;
-}
-
 // Strikes the node's process and returns the seconds until the log says that it is lost; nothing
 // when that does not come.
 std::optional<double> notice_of(CompanyRun& run, const std::string& node, pid_t pid, int signal) {

@@ -26,9 +26,9 @@ class GpuCommands : public Gpu {
     std::ofstream(path("lines.txt")) << lines;
     ProgramRun run;
     const std::string command =
-        quoted(troupe_program()) + " chat --model " + quoted(files_.model()) + " --device " +
-        device + " --threads 1 --seed 3 --max-new-tokens 16 < " + quoted(path("lines.txt")) +
-        " 2>/dev/null > " + quoted(path("chat.txt"));
+        shell_word(troupe_program()) + " chat --model " + shell_word(files_.model()) +
+        " --device " + device + " --threads 1 --seed 3 --max-new-tokens 16 < " +
+        shell_word(path("lines.txt")) + " 2>/dev/null > " + shell_word(path("chat.txt"));
     run.status = std::system(command.c_str());
     run.output = text_of(files_ / "chat.txt");
     return run;

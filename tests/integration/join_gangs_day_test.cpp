@@ -26,7 +26,7 @@ TEST_F(JoinGangsDay, APulledCableCostsTheGangItsRanksThereUntilItIsBackAndNoBit)
   Background far = rank_node("far", hosts_.b(), {"--ranks", "2"});
   ASSERT_TRUE(within(60, [&] { return updates_of("run") > 2; })) << run.text() << far.text();
   ASSERT_TRUE(hosts_.unplug());
-  ASSERT_TRUE(within(40, [&] { return run.says("policy goes on with 2 of its 4 ranks"); }))
+  ASSERT_TRUE(within(40, [&] { return run.says("policy continues with 2 of its 4 ranks"); }))
       << run.text();
   const std::size_t done = updates_of("run");
   EXPECT_TRUE(within(40, [&] { return updates_of("run") > done + 1; })) << run.text();

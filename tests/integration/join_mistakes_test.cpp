@@ -60,22 +60,22 @@ class JoinMistakes : public Joining {
     }
   }
   // Comes in by the run's gateway like `troupe node`; leaves after `once_in`.
-  core::Result<app::NodeEnd> visit(app::NodeSelf self,
-                                   std::function<core::Result<bool>(app::NodeGuest)> once_in) {
-    app::JoinFlags flags;
+  core::Result<session::NodeEnd> visit(
+      session::NodeSelf self, std::function<core::Result<bool>(session::NodeGuest)> once_in) {
+    session::JoinFlags flags;
     flags.join = (files_ / "run").string();
-    TROUPE_TRY_ASSIGN(target, app::find_company(flags));
+    TROUPE_TRY_ASSIGN(target, session::find_company(flags));
     async::IoThreads io(1);
-    app::NodeCalls calls;
+    session::NodeCalls calls;
     calls.note = [](const std::string&) {};
     calls.once_in = std::move(once_in);
-    return app::live_through_gateway(io, target, std::move(self), calls);
+    return session::live_through_gateway(io, target, std::move(self), calls);
   }
   // Is not taken.
-  void expect_unfit(app::NodeSelf self, const std::string& what) {
+  void expect_unfit(session::NodeSelf self, const std::string& what) {
     self.name = "node/unfit";
     self.kinds = {"generator"};
-    const auto end = visit(self, [](app::NodeGuest) -> core::Result<bool> { return false; });
+    const auto end = visit(self, [](session::NodeGuest) -> core::Result<bool> { return false; });
     ASSERT_FALSE(end);
     EXPECT_EQ(end.error().code, core::ErrorCode::kUnsupported) << end.error().message;
     EXPECT_NE(end.error().message.find(what), std::string::npos) << end.error().message;
@@ -83,10 +83,10 @@ class JoinMistakes : public Joining {
   }
   // A guest whose rewards come and go, each under a name of its own.
   void bring_names(std::uint64_t count) {
-    app::NodeSelf self;
+    session::NodeSelf self;
     self.name = "node/crowd";
     self.kinds = {"attach"};
-    const auto end = visit(self, [count](app::NodeGuest guest) -> core::Result<bool> {
+    const auto end = visit(self, [count](session::NodeGuest guest) -> core::Result<bool> {
       for (std::uint64_t i = 0; i < count; ++i) {
         const std::string name = "reward/of-the-crowd-" + std::to_string(i);
         TROUPE_TRY_ASSIGN(role, guest.exchange->join({name, core::RunId{guest.run_id}, guest.epoch},
@@ -196,12 +196,12 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   ASSERT_TRUE(within(20, [&] { return right.says("is in the company"); })) << right.text();
 
   // Nodes of another program or another arithmetic.
-  app::NodeSelf older, coarser;
+  session::NodeSelf older, coarser;
   older.build = "0.0.1";
   coarser.arithmetic = "bf16-compute";
   expect_unfit(older, "0.0.1");
   expect_unfit(coarser, "bf16-compute");
-  EXPECT_TRUE(within(5, [&] { return run.says("troupe 0.0.1"); })) << run.text();
+  EXPECT_TRUE(within(30, [&] { return run.says("troupe 0.0.1"); })) << run.text();
 
   // As many names as a process may know at once, and some, have come and gone: others still may.
   const auto began = std::chrono::steady_clock::now();
@@ -218,7 +218,7 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   const auto before = std::chrono::steady_clock::now();
   expect(stranger, 2, {"token"});
   const Seconds took = std::chrono::steady_clock::now() - before;
-  EXPECT_TRUE(within(5, [&] { return run.says("refused at the gateway: 127.0.0.1:"); }));
+  EXPECT_TRUE(within(30, [&] { return run.says("refused at the gateway: 127.0.0.1:"); }));
   EXPECT_TRUE(run.says("wrong join token")) << run.text();
   RecordProperty("stranger_refused_s", std::to_string(took.count()));
   std::printf("a stranger was refused within %.2f s\n", took.count());
@@ -262,7 +262,7 @@ TEST_F(JoinMistakes, AReferenceWithOtherWeightsIsRefusedByName) {
   EXPECT_TRUE(within(20,
                      [&] {
                        return run.says(
-                           "node/other cannot play reference/0: the SHA-256 of the weights of "
+                           "node/other cannot run reference/0: the SHA-256 of the weights of "
                            "actor.model_name_or_path (tiny) is ");
                      }))
       << run.text() << other.text();
@@ -281,7 +281,7 @@ TEST_F(JoinMistakes, ANodeThatLacksTheModelCostsTheRunNothing) {
   Background run(here + train, files_ / "run.log");
   ASSERT_TRUE(within(30, [&] { return updates_of("run") > 1; })) << run.text();
   Background node = start({"node", "--join", (files_ / "run").string(), "--name", "bare"}, "node");
-  EXPECT_TRUE(within(20, [&] { return run.says("node/bare cannot play generator/1"); }))
+  EXPECT_TRUE(within(20, [&] { return run.says("node/bare cannot run generator/1"); }))
       << run.text() << node.text();
   // Another has a folder of that name, with another tokenizer.
   const std::filesystem::path elsewhere = files_ / "elsewhere";
@@ -295,7 +295,7 @@ TEST_F(JoinMistakes, ANodeThatLacksTheModelCostsTheRunNothing) {
   EXPECT_TRUE(within(20,
                      [&] {
                        return run.says(
-                           "node/other cannot play generator/2: the SHA-256 of the tokenizer of "
+                           "node/other cannot run generator/2: the SHA-256 of the tokenizer of "
                            "actor.model_name_or_path (tiny) is ");
                      }))
       << run.text() << other.text();

@@ -104,7 +104,7 @@ class JoinRoughDay : public Joining {
     int answered = 0;
     std::thread([&] {
       ASSERT_EQ(::setns(hosts_.a(), CLONE_NEWNET), 0);
-      app::JoinFlags flags;
+      session::JoinFlags flags;
       flags.join = (files_ / run).string();
       for (int i = 0; i < visits; ++i) {
         const auto status =

@@ -2,7 +2,7 @@
 // names begin with join_; every wait ends.
 #pragma once
 
-#include "apps/session/ledger_check.hpp"
+#include "apps/bench/ledger_check.hpp"
 #include "tests/integration/two_hosts.hpp"
 
 #include <cstdint>
@@ -85,7 +85,7 @@ class Joining : public testing::Test {
   std::size_t updates_of(const std::string& run) { return metrics_of(files_ / run).size(); }
 
   void expect_clean_ledger(const std::string& run) {
-    const auto check = app::check_ledger(files_ / run);
+    const auto check = bench::check_ledger(files_ / run);
     ASSERT_TRUE(check) << check.error().message;
     EXPECT_TRUE(check->clean()) << "lost " << check->lost() << ", doubled " << check->doubled();
   }

@@ -347,7 +347,7 @@ TEST_F(Judge, MistakesAreSaidBeforeTheWork) {
   const std::string rubric = pairs(), url = "http://127.0.0.1:1/v1";
   const std::vector<std::string> compare = {"eval", "--compare", a, b};
   const auto with = [&](std::vector<std::string> more) { return compare + more; };
-  expect_error(compare, 2, "who judges? give --judge and --rubric");
+  expect_error(compare, 2, "no judge is given: give --judge and --rubric");
   expect_error({"eval", "--compare", a}, 2, "--compare");
   expect_error(with({"--judge", url}), 2, "give --rubric");
   expect_error(with({"--rubric", rubric}), 2, "are read with --judge");

@@ -58,13 +58,13 @@ inline EvaluationCounts evaluations_in_log(const std::filesystem::path& run) {
     EXPECT_TRUE(content);
     if (!content) continue;
     for (const std::string& record : content->records) {
-      const auto event = actors::event_of(record);
+      const auto event = actors::data::event_of(record);
       EXPECT_TRUE(event) << step;
       if (!event) continue;
-      if (const auto* const issued = std::get_if<actors::TicketIssued>(&*event)) {
+      if (const auto* const issued = std::get_if<actors::data::TicketIssued>(&*event)) {
         const auto& ticket = issued->saved.ticket;
         if (experience::is_evaluation(ticket.update)) ++counts.issued[{ticket.update, ticket.slot}];
-      } else if (const auto* const taken = std::get_if<actors::GroupTaken>(&*event)) {
+      } else if (const auto* const taken = std::get_if<actors::data::GroupTaken>(&*event)) {
         const auto& ticket = taken->ticket;
         if (experience::is_evaluation(ticket.update)) ++counts.taken[{ticket.update, ticket.slot}];
       }

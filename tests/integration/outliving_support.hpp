@@ -65,8 +65,8 @@ class Outliving : public Joining {
   // It belongs to run "a", and "b" is there.
   void expect_refused(Background& program, const std::string& who) {
     expect_end(program, 2,
-               {"error: company/0: this is " + (files_ / "b").string() + " (run ", "and node/" + who,
-                " belongs to " + (files_ / "a").string() + " (run ",
+               {"error: company/0: this is " + (files_ / "b").string() + " (run ",
+                "and node/" + who, " belongs to " + (files_ / "a").string() + " (run ",
                 "hint: attach it anew, or start it with --any-run"});
   }
   void expect_given_up(Background& program, const std::string& who) {

@@ -161,7 +161,7 @@ TEST_F(Pipeline, AStopIsPassedOnAndTheSameCommandGoesOn) {
   expect_says(second, 3, "another pipeline works in");
   pipeline.signal(SIGTERM);
   EXPECT_EQ(pipeline.wait(60), 130) << pipeline.text();
-  EXPECT_TRUE(pipeline.says("stopped in stage sft; the same command goes on from there"));
+  EXPECT_TRUE(pipeline.says("stopped in stage sft; the same command continues from there"));
   EXPECT_EQ(files_.record("sft")["state"], "stopped");
   EXPECT_EQ(files_.summary()["state"], "stopped");
   const std::string log = text_of(files_ / "out/sft/log.txt");
@@ -261,11 +261,11 @@ TEST_F(Pipeline, MistakesAreSaidBeforeAnythingRuns) {
   refused("  - {stage: s, run: train sft, keys: {actor.adm.lr: 1}}\n",
           "unknown key 'actor.adm.lr'");
   refused("  - {stage: s, run: train sft, keys: {actor.adam.lr: 7}}\n", "actor.adam.lr");
-  refused("  - {stage: s, run: train stf}\n", "`train` of no known method");
+  refused("  - {stage: s, run: train stf}\n", "`train` names no known method");
   refused("  - repeat: none\n    stages: [{stage: s, run: eval}]\n", "a number of rounds");
   refused("  - each: {s: []}\n    stages: [{stage: t, run: eval}]\n", "values expected");
   refused(eval + "  - {stage: s, run: train sft, budget: {cpu_s: 5, rate_of: e}}\n",
-          "'e' is no training stage");
+          "'e' is not a training stage");
   refused(eval, "p.yaml has no variable 'b'", {"--set", "b=1"});
   expect_says(troupe_ends({"pipeline"}, files_ / "log.txt", 10), 2, "give the YAML file");
   expect_says(troupe_ends({"pipeline", files_.path("no.yaml")}, files_ / "log.txt", 10), 2,

@@ -159,7 +159,7 @@ inline pid_t process_named(pid_t parent, const std::string& name) {
 // What a process alone has of anonymous pages, and what it has of memory that it shares with
 // receivers of weights and other ranks.
 inline double own_memory(pid_t pid) {
-  return smaps_bytes(pid, "Anonymous:") + 1048576 * app::memory_mb(pid, "RssShmem:");
+  return smaps_bytes(pid, "Anonymous:") + 1048576 * bench::memory_mb(pid, "RssShmem:");
 }
 
 // Most of it that a process had.

@@ -79,7 +79,7 @@ TEST_F(ProcessRewardRuns, MistakesAreSaidWithTheKey) {
   const std::string prm = process_model(), bare = process_model("bare", false);
   expect_error(score(prm, {"--reduce", "steps"}), "expected last, min, mean or product");
   expect_error(score(prm, {"--rule", "exact", "--label-key", "prompt"}), "give one of --model");
-  expect_error(score(bare), "does not say which token stands behind a step");
+  expect_error(score(bare), "does not say which token follows a step");
   expect_error(score(bare, {"--placeholder-token", "#"}), "names no tokens among which");
   expect_error(score(bare, {"--placeholder-token", "##", "--reward-tokens", "+,-"}),
                "'##' is 2 tokens");

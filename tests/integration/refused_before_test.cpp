@@ -2,6 +2,7 @@
 // keeps its cause to the last line. Words of others are never hints, and make no lines that look
 // like ours.
 #include "processes.hpp"
+#include "runtime/core/shell_word.hpp"
 #include "serve_support.hpp"
 
 namespace troupe::test {
@@ -105,8 +106,8 @@ TEST_F(RefusedBefore, AServerPromisesNoLongerContextThanItsCacheHolds) {
 }
 
 TEST_F(RefusedBefore, GenerateNamesTheFlagOfItsCache) {
-  const Ended ended = ends({"generate", "--model", files_.model(), "--prompt", "1+1=",
-                            "--max-new-tokens", "100", "--kv-cache-memory-bytes", "16384"});
+  const Ended ended = ends({"generate", "--model", files_.model(), "--prompt",
+                            "1+1=", "--max-new-tokens", "100", "--kv-cache-memory-bytes", "16384"});
   EXPECT_EQ(ended.status, 3) << ended.text;
   expect_all(ended.text, {"blocks of 16 tokens for keys and values, and there are 2",
                           "hint: raise rollout.kv_cache_gb (--kv-cache-memory-bytes)"});
@@ -144,6 +145,38 @@ TEST_F(RefusedBefore, ColumnsThatARewardTakes) {
                             "hint: there are: answer, prompt"});
     EXPECT_EQ(ended.text.find("'level'"), std::string::npos) << ended.text;
   }
+}
+
+// The commands that score rows ask for the same, before a model is loaded or a row is scored.
+TEST_F(RefusedBefore, ColumnsThatARewardTakesWhereRowsAreScored) {
+  const std::string file =
+      write("f.py",
+            "def f(completions, tests, level=1):\n    open(__file__ + '.called', 'w')\n"
+            "    return [float(t) for t in tests]\n");
+  const auto rows = [](const std::string& more) {
+    return "{\"prompt\": \"1+1=\", \"response\": \"2\", \"chosen\": \"2\", \"rejected\": \"3\"" +
+           more + "}\n";
+  };
+  const std::string bad = write("bad.jsonl", rows("")),
+                    good = write("good.jsonl", rows(", \"tests\": 4"));
+  using Line = std::vector<std::string>;
+  const std::vector<Line> commands = {
+      {"score", "--out", path("scored.jsonl")},
+      {"eval", "--out", path("judged.jsonl")},
+      {"eval", "--model", files_.model(), "--n", "1", "--max-new-tokens", "4"},
+      {"eval", "--compare", files_.model(), files_.model(), "--max-new-tokens", "4"}};
+  for (const Line& command : commands) {
+    SCOPED_TRACE(command[1] + " " + command[2]);
+    const Ended ended = ends(command + Line{"--python", file, "--data", bad});
+    EXPECT_EQ(ended.status, 2) << ended.text;
+    expect_all(ended.text, {"--python: the function of " + file +
+                                " takes 'tests', and --data has no column 'tests'",
+                            "hint: there are: prompt, response, chosen, rejected"});
+    EXPECT_FALSE(std::filesystem::exists(file + ".called"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("scored.jsonl.part")));
+  const Ended well = ends(commands[0] + Line{"--python", file, "--data", good});
+  EXPECT_EQ(well.status, 0) << well.text;
 }
 
 TEST_F(RefusedBefore, AllMistakesOfTheInputsAtOnce) {
@@ -217,8 +250,8 @@ TEST_F(RefusedBefore, AnEnvironmentsExceptionIsInTheLastLine) {
 
 TEST_F(RefusedBefore, AnAgentsExceptionIsInTheLastLine) {
   write("agent.py", "import no_such_package_here\n");
-  const Ended ended =
-      episodes({"--env.command", "python3 " + path("agent.py"), "--env.confined", "false"});
+  const Ended ended = episodes({"--env.command", "python3 " + core::shell_word(path("agent.py")),
+                                "--env.confined", "false"});
   EXPECT_EQ(ended.status, 4) << ended.text;
   expect_all(last_error(ended.text),
              {"groups in a row failed", "ended with status 1 (run by /",
@@ -244,11 +277,11 @@ TEST_F(RefusedBefore, WordsThatSayWhatToDo) {
              {"7 does not divide the 16 samples", "hint: give 1, 2, 4, 8 or 16"});
   const Ended help = ends({"train", "ppo", "--help", "nosuch"});
   EXPECT_EQ(help.status, 2) << help.text;
-  expect_all(help.text, {"has no section 'nosuch'"});
+  expect_all(help.text, {"has no group 'nosuch'"});
   const std::string none = write(
       "none.py", "def reward_func(queries, prompts, labels):\n    return [None] * len(queries)\n");
   const Ended scored = ends(bare(kTrain, {"--reward.python", none}));
-  expect_all(scored.text, {"returned None, which is no finite number"});
+  expect_all(scored.text, {"returned None, which is not a finite number"});
   const Ended plan = ends(command(kPlan, {"--cluster", "8xH100-80"}));
   EXPECT_EQ(plan.status, 0) << plan.text;
   expect_all(plan.text, {"devices are idle; --engines "});

@@ -1,6 +1,6 @@
 // Several rewards in one configuration, on whole runs over processes: each scores under its own
-// name, the weights and a formula join them, a resume goes on with the same ones, and a name that is
-// taken stays taken for rewards that join.
+// name, the weights and a formula join them, a resume goes on with the same ones, and a name that
+// is taken stays taken for rewards that join.
 #include "tests/integration/processes.hpp"
 
 #include <gtest/gtest.h>
@@ -30,11 +30,11 @@ class RewardList : public ::testing::Test {
            "train: {threads: 2, seed: 5}\ncluster: {transport: "
         << transport << "}\n"
         << reward;
-    return troupe_ends({"train", "ppo", (files_ / "run.yaml").string(),
-                        "--actor.model_name_or_path", files_.model(), "--data.prompt_dataset",
-                        (files_ / "rows.jsonl").string(), "--run.path", (files_ / "run").string(),
-                        "--train.max_steps", std::to_string(steps)},
-                       files_ / "run.log", 120);
+    return troupe_ends(
+        {"train", "ppo", (files_ / "run.yaml").string(), "--actor.model_name_or_path",
+         files_.model(), "--data.prompt_dataset", (files_ / "rows.jsonl").string(), "--run.path",
+         (files_ / "run").string(), "--train.max_steps", std::to_string(steps)},
+        files_ / "run.log", 120);
   }
   std::string three(const std::string& more) const {
     return "reward:\n  clip_range: [-1000, 1000]\n" + more +
@@ -57,8 +57,8 @@ TEST_F(RewardList, EachScoresUnderItsNameAndTheWeightsJoinThem) {
     const auto row = nlohmann::json::parse(line);
     const auto& parts = row.at("rewards");
     EXPECT_EQ(parts.at("constant"), 2.0);
-    EXPECT_EQ(row.at("reward").get<double>(), 0.5 * parts.at("length").get<double>() + 2.0 -
-                                                  parts.at("format").get<double>());
+    EXPECT_EQ(row.at("reward").get<double>(),
+              0.5 * parts.at("length").get<double>() + 2.0 - parts.at("format").get<double>());
   }
   EXPECT_EQ(samples, 4u);
 }
@@ -70,8 +70,9 @@ TEST_F(RewardList, AFormulaNamesThem) {
   for (std::string line; std::getline(rollouts, line);) {
     const auto row = nlohmann::json::parse(line);
     const auto& parts = row.at("rewards");
-    EXPECT_EQ(row.at("reward").get<double>(), std::min(0.5 * parts.at("length").get<double>(), 2.0) -
-                                                  parts.at("format").get<double>());
+    EXPECT_EQ(
+        row.at("reward").get<double>(),
+        std::min(0.5 * parts.at("length").get<double>(), 2.0) - parts.at("format").get<double>());
   }
 }
 
@@ -79,7 +80,7 @@ TEST_F(RewardList, AMistakeIsSaidBeforeTheRunStarts) {
   const Ended ended = run("reward:\n  list:\n    - {rule: exact, wieght: 2}\n", 1);
   EXPECT_EQ(ended.status, 2) << ended.text;
   EXPECT_NE(ended.text.find("reward.list"), std::string::npos) << ended.text;
-  EXPECT_NE(ended.text.find("wieght is no key of one reward"), std::string::npos) << ended.text;
+  EXPECT_NE(ended.text.find("wieght is not a key of one reward"), std::string::npos) << ended.text;
 }
 
 }  // namespace

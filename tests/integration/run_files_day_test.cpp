@@ -39,8 +39,8 @@ TEST(RunFilesDay, ARewardThatPrintsTwoGigabytesFailsNoCall) {
   config.replace(config.find(rule), rule.size(),
                  "reward: {python: " + (files / "score.py").string() + "}");
   std::ofstream(files / "tiny.yaml") << config;
-  const Ended run = troupe_ends(files.words("run") + Words{"--train.max_steps", "3"},
-                                files / "run.out", 300);
+  const Ended run =
+      troupe_ends(files.words("run") + Words{"--train.max_steps", "3"}, files / "run.out", 300);
   ASSERT_EQ(run.status, 0) << run.text;
   EXPECT_EQ(run.text.find("replaced"), std::string::npos) << run.text;
   expect_clean_ledger(files / "run");
@@ -67,10 +67,10 @@ TEST(RunFilesDay, AFileSystemThatTurnsReadOnlyEndsTheRunWithItsCause) {
   }
   // With a rate that does not fall the run may have any length.
   const Words flat = {"--actor.lr_warmup_ratio", "0", "--actor.min_lr_ratio", "1",
-                      "--ckpt.save_steps", "2", "--train.max_steps"};
+                      "--ckpt.save_steps",       "2", "--train.max_steps"};
   {
-    Background run = start_troupe(files.words("disk/run") + flat + Words{"100000"},
-                                  files / "run.out");
+    Background run =
+        start_troupe(files.words("disk/run") + flat + Words{"100000"}, files / "run.out");
     ASSERT_TRUE(within(60, [&] { return lines_in(files / "disk/run/metrics.jsonl") >= 4; }))
         << run.text();
     ASSERT_TRUE(shell("mount -o remount,abort " + disk)) << "ext4 takes it at any time";

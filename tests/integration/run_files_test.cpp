@@ -28,13 +28,6 @@ bool tells(const Ended& run, const std::string& part) {
   return run.text.find(part) != std::string::npos;
 }
 
-std::size_t times_in(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-    ++count;
-  return count;
-}
-
 // The file of the highest step in a folder.
 fs::path newest_in(const fs::path& folder) {
   fs::path newest;
@@ -76,7 +69,7 @@ void kill_after(const TinyRun& files,
 }
 
 mode_t mode_of(const fs::path& path) {
-  struct stat facts{};
+  struct stat facts {};
   EXPECT_EQ(::lstat(path.c_str(), &facts), 0) << path;
   return facts.st_mode & 0777;
 }

@@ -104,10 +104,11 @@ TEST(ServeNumbers, ARequestThatOverflowsFailsAloneAndOthersKeepTheirBits) {
     const HttpAnswer bad =
         served.post("/v1/completions", {{"prompt", "jazz"}, {"max_tokens", 4}, {"n", 3}});
     EXPECT_EQ(bad.status, 500) << bad.body;
-    EXPECT_EQ(bad.json()["error"]["message"].get<std::string>().find(
-                  "the model gives no finite numbers for this prompt, since its weights are damaged "
-                  "or overflow"),
-              0u)
+    EXPECT_EQ(
+        bad.json()["error"]["message"].get<std::string>().find(
+            "the model gives no finite numbers for this prompt, since its weights are damaged "
+            "or overflow"),
+        0u)
         << bad.body;
     EXPECT_EQ(bad.json()["error"]["type"], "server_error");
     EXPECT_NE(bad.json()["error"]["message"].get<std::string>().find("not finite"),

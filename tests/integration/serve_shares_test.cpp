@@ -28,7 +28,8 @@ class SharedServer : public ::testing::Test {
     return caller;
   }
   double running(const std::string& name) {
-    return served_->metric("troupe_key_requests_running{model_name=\"tiny\",engine=\"0\",key=\"" + name + "\"}");
+    return served_->metric("troupe_key_requests_running{model_name=\"tiny\",engine=\"0\",key=\"" +
+                           name + "\"}");
   }
 
   ScratchFolder folder_;
@@ -75,9 +76,8 @@ TEST_F(SharedServer, SeatsOfTheEngineAreSharedByKey) {
   std::vector<Caller> hogs;
   for (int i = 0; i < 6; ++i)
     hogs.push_back(begin("aaa", kEndless));
-  ASSERT_TRUE(within(60, [&] {
-    return served_->metric("vllm:num_requests_running") == 2 && running("ci") == 6;
-  }));
+  ASSERT_TRUE(within(
+      60, [&] { return served_->metric("vllm:num_requests_running") == 2 && running("ci") == 6; }));
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(call("bbb", "/v1/completions", kShort).json()["choices"], alone);
   EXPECT_EQ(running("ci"), 6) << "none of them is answered";

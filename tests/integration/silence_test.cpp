@@ -31,8 +31,8 @@ class Silence : public ::testing::Test {
 
 TEST_F(Silence, EqualScoresAreSaidOnceAndAtTheEnd) {
   const Ended ended =
-      train("equal", {"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", reward("[0.0] * len(completions)"),
-                      "--train.max_steps", "5"});
+      train("equal", {"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python",
+                      reward("[0.0] * len(completions)"), "--train.max_steps", "5"});
   ASSERT_EQ(ended.status, 0) << ended.text;
   const std::string cause = "all groups had equal scores (policy/zero_advantage_share)";
   EXPECT_EQ(times(ended.text, "nothing is learned from updates 1 to 3: " + cause), 1u)
@@ -45,7 +45,8 @@ TEST_F(Silence, EqualScoresAreSaidOnceAndAtTheEnd) {
 TEST_F(Silence, AnswersThatAreAllCutAreAFigureAndALine) {
   const Ended ended = train("cut", {"--rollout.max_new_tokens", "1", "--train.max_steps", "4"});
   ASSERT_EQ(ended.status, 0) << ended.text;
-  EXPECT_EQ(times(ended.text, "nothing is learned from updates 1 to 3: all answers were cut"), 1u) << ended.text;
+  EXPECT_EQ(times(ended.text, "nothing is learned from updates 1 to 3: all answers were cut"), 1u)
+      << ended.text;
   for (const auto& [step, row] : metrics_of(files_ / "cut")) {
     EXPECT_GE(row.at("response/clip_ratio").get<double>(), 0.99) << step;
   }
@@ -158,6 +159,13 @@ TEST(Divergence, OfTheGivenWeightsEndsTheRunAtOnceWithSix) {
             std::string::npos)
       << run.output();
   EXPECT_EQ(times(run.output(), "is started again: "), 1u) << run.output();
+  const Ended back =
+      troupe_ends(files.words("back") + std::vector<std::string>{"--cluster.transport", "loopback",
+                                                                 "--train.on_divergence", "back"},
+                  files / "back.txt", 60);
+  EXPECT_EQ(back.status, 6) << back.text;
+  EXPECT_NE(back.text.find("there is no checkpoint before them to go back to"), std::string::npos)
+      << back.text;
 }
 
 }  // namespace troupe::test

@@ -65,7 +65,7 @@ TEST_F(SupervisedRanks, ARankThatJoinsNeedsNoFileOfTheDataset) {
                                        {"--actor.ranks", "2", "--cluster.local_ranks", "1",
                                         "--cluster.trusted_network", "127.0.0.0/8"}));
   ASSERT_TRUE(within(30, [&] {
-    return run.log().find("waiting for nodes that play policy") != std::string::npos;
+    return run.log().find("waiting for nodes that run policy") != std::string::npos;
   })) << run.output();
   fs::rename(files_ / sft_.file, files_ / "out_of_sight");
   Background node(Words{troupe_program(), "node", "--join", (files_ / "run").string(), "--roles",

@@ -181,7 +181,7 @@ TEST_F(TrainInputs, AFullDiskPausesTheRunUntilThereIsRoom) {
   auto words = files_.words("run");
   words.insert(words.end(), {"--run.path", disk + "/run"});
   Background run = start_troupe(words, files_ / "log.txt");
-  for (int look = 0; look < 600 && !run.says("the run goes on when there is room"); ++look)
+  for (int look = 0; look < 600 && !run.says("the run continues when there is room"); ++look)
     ASSERT_FALSE(run.wait(0.1)) << run.text();
   EXPECT_TRUE(run.says("No space left on device")) << run.text();
   ASSERT_EQ(::mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=256m"), 0);

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socketserver
 import subprocess
+import shlex
 import sys
 import threading
 import time
@@ -34,7 +35,7 @@ class Agents(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     def __init__(self, path, agent_of, play):
         """`agent_of(number, url, key, task)` makes one; `play(agent)` is its episode."""
         super().__init__(str(path), None)
-        self.command = f"{sys.executable} -I -S {HERE / 'agent_program.py'} {path}"
+        self.command = shlex.join([sys.executable, "-I", "-S", str(HERE / "agent_program.py"), str(path)])
         self.agent_of, self.play, self.agents, self.errors, self.lock = agent_of, play, [], [], threading.Lock()
 
     def finish_request(self, request, client_address):

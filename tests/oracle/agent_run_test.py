@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import shlex
 import sys
 from math import ceil
 
@@ -184,7 +185,7 @@ def test_where_keys_are_kept_ids_masks_and_versions_are_one_set(folder, tmp_path
 
 
 def test_an_agent_with_a_tool_runs_as_it_stands(folder, tmp_path):
-    command = f"{sys.executable} -B {HERE / '../../docs/examples/calculator_agent.py'}"
+    command = shlex.join([sys.executable, "-B", str(HERE / "../../docs/examples/calculator_agent.py")])
     rows = [{"prompt": "sum", "question": f"{i} + 2?", "answer": i + 2} for i in range(8)]
     learn(folder, tmp_path, command, rows, "--rollout.max_new_tokens", "24", "--rollout.batch_size", "1",
           "--rollout.n_samples_per_prompt", "2", "--train.max_steps", "1")

@@ -5,7 +5,7 @@
 //   [{"prompt",
 //    "responses"}], "returns"} -> {"values", "metrics"}; the critic after one update is in `out`.
 #include "runtime/core/team.hpp"
-#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
 #include "runtime/model/params.hpp"
 #include "tests/unit/runtime/learn/loss_gradients.hpp"
 
@@ -36,11 +36,11 @@ json loss(const json& in) {
 json update(const json& in) {
   core::SerialTeam team;
   learn::CriticSettings settings;
-  settings.optim.lr = in["lr"];
-  settings.optim.warmup_ratio = 0;
-  settings.optim.lr_min_ratio = 1;
-  settings.optim.grad_norm_max = in["max_norm"];
-  settings.batch.epochs = in["epochs"];
+  settings.optim.adam.lr = in["lr"];
+  settings.optim.lr_warmup_ratio = 0;
+  settings.optim.min_lr_ratio = 1;
+  settings.optim.max_norm = in["max_norm"];
+  settings.batch.max_epochs = in["epochs"];
   settings.batch.micro_tokens_max = in["rows"];
   settings.value_clip = in["clip"];
   settings.total_steps = 1000;

@@ -108,6 +108,23 @@ def test_the_quickstart_page_runs_as_it_stands(folder, tmp_path):  # noqa: F811
     assert (tmp_path / "report.html").exists()
 
 
+def test_the_own_reward_of_the_readme_trains(folder, tmp_path):  # noqa: F811
+    """Its file and its commands, as the front page has them; the model is the tiny one."""
+    page = (EXAMPLES.parents[1] / "README.md").read_text()
+    text = re.search(r"^```python\n# reward.py\n(.*?)```", page, re.M | re.S)[1]
+    (tmp_path / "reward.py").write_text(text)
+    block = re.search(r"^## Your own reward$(.*?)^## ", page, re.M | re.S)[1].replace("\\\n", " ")
+    commands = [shlex.split(line) for line in re.findall(r"^    (build/troupe .*)$", block, re.M)]
+    assert [words[1] for words in commands] == ["data", "train", "report"]
+    for words in commands:
+        words = [str(folder) if word.startswith("~") else word for word in words]
+        ran = subprocess.run([str(BUILD / "troupe"), *words[1:]], cwd=tmp_path, text=True, timeout=PATIENCE_S,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert ran.returncode == 0, ran.stdout
+    rows = [json.loads(line) for line in (tmp_path / "runs/mine/metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if "reward/mean" in row] == list(range(1, 11))
+
+
 def test_the_loop_over_files_keeps_the_best_of_each_prompt(folder, tmp_path):  # noqa: F811
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").write_text(

@@ -12,11 +12,11 @@
 //   {"op": "schedule", "optim": O, "total_steps": N} -> [...]
 //   {"op": "train", "model": F, "out": F, "algo": A, "optim": O, "batch": B, "total_steps": N,
 //    "updates": [[group]]} -> {"metrics": [{...}]}; weights and moments are saved in `out`
-#include "runtime/learn/objective_stats.hpp"
-#include "runtime/learn/optimizer.hpp"
-#include "runtime/learn/schedule.hpp"
-#include "runtime/learn/trainer.hpp"
-#include "runtime/learn/update_advantages.hpp"
+#include "runtime/learn/advantage/update_advantages.hpp"
+#include "runtime/learn/loss/objective_stats.hpp"
+#include "runtime/learn/optim/optimizer.hpp"
+#include "runtime/learn/optim/schedule.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "tests/unit/runtime/learn/loss_gradients.hpp"
 
 #include <nlohmann/json.hpp>
@@ -49,35 +49,34 @@ void take(const json& from, const char* key, Value& value) {
 
 learn::AlgoSettings algo_of(const json& from) {
   learn::AlgoSettings algo;
-  choose(from, "advantage", algo.estimator);
+  choose(from, "advantage", algo.advantage.estimator);
   choose(from, "objective", algo.objective);
-  choose(from, "correction", algo.correction);
+  choose(from, "correction", algo.correction.type);
   choose(from, "reducer", algo.reducer);
-  choose(from, "kl_estimator", algo.kl_estimator);
-  choose(from, "clip_order", algo.clip_order);
+  choose(from, "kl_estimator", algo.kl.estimator);
+  choose(from, "clip_order", algo.shaping.clip_order);
   choose(from, "credit", algo.credit);
-  take(from, "gamma", algo.gamma);
-  take(from, "lambda", algo.lambda);
-  take(from, "vtrace_rho_max", algo.vtrace_rho_max);
-  take(from, "vtrace_c_max", algo.vtrace_c_max);
-  take(from, "whiten_std", algo.whiten_std);
+  take(from, "gamma", algo.advantage.gamma);
+  take(from, "lambda", algo.advantage.lambd);
+  take(from, "vtrace_rho_max", algo.advantage.rho_max);
+  take(from, "vtrace_c_max", algo.advantage.c_max);
+  algo.advantage.no_std_norm = !from.value("whiten_std", true);
   take(from, "compares_steps", algo.compares_steps);
   take(from, "normalise_running", algo.shaping.normalise_running);
-  take(from, "overlong_tokens", algo.shaping.overlong_tokens);
-  take(from, "overlong_factor", algo.shaping.overlong_factor);
+  take(from, "overlong_tokens", algo.shaping.overlong_buffer_len);
+  take(from, "overlong_factor", algo.shaping.overlong_penalty_factor);
   take(from, "response_tokens_max", algo.shaping.response_tokens_max);
-  take(from, "stop_properly_coef", algo.shaping.stop_properly_coef);
-  take(from, "eps_clip_low", algo.eps_clip_low);
-  take(from, "eps_clip_high", algo.eps_clip_high);
+  take(from, "stop_properly_coef", algo.shaping.stop_properly_penalty_coef);
+  algo.eps_clip_low_high = {from.value("eps_clip_low", 0.2), from.value("eps_clip_high", 0.2)};
   take(from, "dual_clip", algo.dual_clip);
   take(from, "correction_max", algo.correction_max);
   take(from, "cispo_max", algo.cispo_max);
   take(from, "dpo_beta", algo.dpo_beta);
-  take(from, "correction_low", algo.correction_low);
-  take(from, "correction_high", algo.correction_high);
-  take(from, "kl_coef", algo.kl_coef);
-  take(from, "kl_in_loss", algo.kl_in_loss);
-  take(from, "kl_per_sample", algo.kl_per_sample);
+  take(from, "correction_low", algo.correction.low);
+  take(from, "correction_high", algo.correction.high);
+  take(from, "kl_coef", algo.kl.init_coef);
+  take(from, "kl_in_loss", algo.kl.use_loss);
+  take(from, "kl_per_sample", algo.kl.per_sample);
   take(from, "entropy_coef", algo.entropy_coef);
   take(from, "temperature", algo.temperature);
   return algo;
@@ -85,19 +84,19 @@ learn::AlgoSettings algo_of(const json& from) {
 
 learn::OptimSettings optim_of(const json& from) {
   learn::OptimSettings optim;
-  optim.lr = from.value("lr", optim.lr);
-  optim.beta1 = from.value("beta1", optim.beta1);
-  optim.beta2 = from.value("beta2", optim.beta2);
-  optim.eps = from.value("eps", optim.eps);
-  optim.weight_decay = from.value("weight_decay", optim.weight_decay);
-  optim.grad_norm_max = from.value("grad_norm_max", optim.grad_norm_max);
-  optim.kind = from.value("kind", std::string("adamw"));
-  optim.momentum = from.value("momentum", optim.momentum);
-  optim.schedule = from.value("schedule", std::string("cosine"));
+  optim.adam.lr = from.value("lr", optim.adam.lr);
+  optim.adam.betas[0] = from.value("beta1", optim.adam.betas[0]);
+  optim.adam.betas[1] = from.value("beta2", optim.adam.betas[1]);
+  optim.adam.eps = from.value("eps", optim.adam.eps);
+  optim.adam.weight_decay = from.value("weight_decay", optim.adam.weight_decay);
+  optim.max_norm = from.value("grad_norm_max", optim.max_norm);
+  optim.optim = from.value("kind", std::string("adamw"));
+  optim.sgd.momentum = from.value("momentum", optim.sgd.momentum);
+  optim.lr_scheduler = from.value("schedule", std::string("cosine"));
   optim.lr_decay_ratio = from.value("lr_decay_ratio", optim.lr_decay_ratio);
   optim.lr_cycles = from.value("lr_cycles", optim.lr_cycles);
-  optim.warmup_ratio = from.value("warmup_ratio", optim.warmup_ratio);
-  optim.lr_min_ratio = from.value("lr_min_ratio", optim.lr_min_ratio);
+  optim.lr_warmup_ratio = from.value("warmup_ratio", optim.lr_warmup_ratio);
+  optim.min_lr_ratio = from.value("lr_min_ratio", optim.min_lr_ratio);
   return optim;
 }
 
@@ -250,7 +249,7 @@ Result<json> train(const json& request) {
   const json batch = request.value("batch", json::object());
   settings.batch.micro_tokens_max = batch.value("micro_tokens_max", std::int64_t{4096});
   settings.batch.mini_batches = batch.value("mini_batches", std::int64_t{1});
-  settings.batch.epochs = batch.value("epochs", std::int64_t{1});
+  settings.batch.max_epochs = batch.value("epochs", std::int64_t{1});
   core::SerialTeam team;
   TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(params), settings, team));
   json metrics = json::array();

@@ -8,6 +8,7 @@ import json
 import pathlib
 import re
 import signal
+import shlex
 import socket
 import subprocess
 import sys
@@ -175,11 +176,11 @@ def test_a_run_learns_from_the_sessions_of_a_server_that_joined_it(folder, tmp_p
 
 def test_environments_are_attached_and_detached(folder, tmp_path):  # noqa: F811
     """Two agents of other processes take the episodes; one is detached on the way, one is killed and comes back."""
-    command = f"{sys.executable} -B {HERE / 'fixed_agent.py'}"
+    command = shlex.join([sys.executable, "-B", str(HERE / "fixed_agent.py")])
 
     def attach(name):
         words = ["attach", "environment", "--join", tmp_path / "run", "--name", name, "--command",
-                 f"{command} {tmp_path} {name}", "--no-confined"]
+                 f"{command} {shlex.quote(str(tmp_path))} {name}", "--no-confined"]
         return subprocess.Popen([BUILD / "troupe", *map(str, words)], stdout=subprocess.DEVNULL)
 
     updates = 10  # of 0.2 s and more, so that there is time to come and go
@@ -205,7 +206,7 @@ def test_environments_are_attached_and_detached(folder, tmp_path):  # noqa: F811
 
 def test_calls_of_a_run_may_be_guided(folder, tmp_path):  # noqa: F811
     more = json.dumps({"structured_outputs": {"regex": "[a-c]{3}"}, "max_tokens": 9})
-    command = f"{sys.executable} -B {HERE / 'fixed_agent.py'} {tmp_path} guided '{more}'"
+    command = shlex.join([sys.executable, "-B", str(HERE / "fixed_agent.py"), str(tmp_path), "guided", more])
     with run_of(folder, tmp_path, "--env.command", command, "--env.confined", "false"):
         pass
     given = [json.loads(file.read_text()) for file in tmp_path.glob("guided-*.json")]
@@ -217,7 +218,7 @@ def test_calls_of_a_run_may_be_guided(folder, tmp_path):  # noqa: F811
         assert len(kept) == len(turn["per_token_logps"]) and all(one < 0 for one in kept)
         # Under the grammar a token had at least the probability that it has in all of the vocabulary, and at most 1.
         assert all(p <= k for p, k in zip(turn["per_token_logps"], kept))
-    assert (tmp_path / "run/nodes/environment.log").read_text().count("kept others from") == 1
+    assert (tmp_path / "run/nodes/environment.log").read_text().count("tokens drawn under a grammar") == 1
 
 
 @pytest.mark.parametrize("words, says", [

@@ -111,13 +111,13 @@ def lines(path):
 
 def side_process_of(pid):
     """The process that has the child's settings in its command line."""
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split() + [
-            name for task in Path(f"/proc/{pid}/task").iterdir() for name in (task / "children").read_text().split()]:
+    for task in Path(f"/proc/{pid}/task").iterdir():
         try:
-            if b'"logger":' in Path(f"/proc/{child}/cmdline").read_bytes():
-                return int(child)
+            for child in (task / "children").read_text().split():
+                if b'"logger":' in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return int(child)
         except OSError:
-            pass
+            pass  # a thread or a process that has ended meanwhile
     return 0
 
 
@@ -188,8 +188,8 @@ def test_bad_words(tmp_path):
     for command, said in (
         (["log"], "give the folder of a run"),
         (["log", tmp_path / "nowhere", "--to", "wandb"], "holds no metrics.jsonl"),
-        (["log", tmp_path, "--to", "wandbb"], "--to 'wandbb' is no service"),
-        (["log", tmp_path], "is no service"),
+        (["log", tmp_path, "--to", "wandbb"], "--to 'wandbb' is unknown"),
+        (["log", tmp_path], "is unknown"),
         (["log", tmp_path, tmp_path, "--to", "wandb"], "is a second run"),
     ):
         status, text = ended([str(word) for word in (TROUPE, *command)], environment(tmp_path))
@@ -198,7 +198,8 @@ def test_bad_words(tmp_path):
 
 def test_the_environment_is_named_as_dev_names_it():
     assert (SOURCE / ".venv" / "loggers").resolve().name.startswith("loggers-")
-    side = (SOURCE / "apps/loggers/side_process.py").read_text().replace(
+    parts = [(SOURCE / "apps" / name).read_text() for name in ("side/side_common.py", "loggers/side_process.py")]
+    side = "\n".join(parts).replace(
         "@TROUPE_LOGGER_REQUIREMENTS@", (SOURCE / "runtime/cmake/requirements/loggers.txt").read_text())
     scope = {"__name__": "side"}
     exec(side, scope)

@@ -10,6 +10,7 @@
 //     a random adapter of the model: PEFT's folder OUT_FOLDER, and OUT_FOLDER.merged
 //   model_driver adapter_gradients FOLDER SEQUENCES.json OUT.safetensors ADAPTER
 //     of the adapter's tensors, the loss as for `gradients`
+//   model_driver match     PATTERNS.json   [[pattern, [names]]]: a line for each pattern
 //
 // SEQUENCES.json: {"sequences": [[ids]], "temperature": t, "balance": w, "fixed": id}. Log-probs
 // are of tokens 1.. given those before; the gradient is of their mean negative log-prob over all
@@ -22,6 +23,7 @@
 #include "runtime/model/peft_folder.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/train_logprobs.hpp"
+#include "runtime/parse/name_pattern.hpp"
 #include "runtime/store/safetensors.hpp"
 
 #include <ATen/Parallel.h>
@@ -270,6 +272,23 @@ int save(const char* folder,
   return saved ? 0 : core::exit_status(saved.error().code);
 }
 
+// For each [pattern, [names]] of a JSON file a line: 1 or 0 for each name, or why not.
+int match_names(const char* file) {
+  std::ifstream in(file);
+  for (const auto& item : nlohmann::json::parse(in)) {
+    const auto pattern = parse::NamePattern::compile(item[0].get<std::string>());
+    std::string line = pattern ? "" : "refused: " + pattern.error().message;
+    if (pattern) {
+      for (const auto& name : item[1]) {
+        const auto matches = pattern->matches(name.get<std::string>());
+        line += !matches ? '?' : *matches ? '1' : '0';
+      }
+    }
+    std::printf("%s\n", line.c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -281,6 +300,7 @@ int main(int argc, char** argv) {
     write_adapter_gradients(argv[2], read_input(argv[3]), argv[4], argv[5]);
     return 0;
   }
+  if (command == "match" && argc == 3) return match_names(argv[2]);
   if (argc != 5) {
     std::fprintf(stderr, "usage: see the head of model_driver.cpp\n");
     return 2;

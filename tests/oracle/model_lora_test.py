@@ -6,7 +6,10 @@ tensor; what Troupe merges equals what it trained on exactly.
 """
 
 import json
+import re
 import subprocess
+import warnings
+from random import Random
 
 import pytest
 import torch
@@ -52,6 +55,79 @@ def test_peft_opens_what_troupe_writes(name, target, tmp_path):
     assert reference_logits_differ(peft, tmp_path / "adapter.merged", tmp_path) <= 2e-5
     plain = load_reference(tmp_path / "base")
     assert reference_logits_differ(plain, tmp_path / "adapter.merged", tmp_path) > 1e-2
+
+
+PATTERNS = [r".*\.(q|v)_proj", r".*self_attn\..*", r"model\.layers\.[01]\.mlp\.(?:up|down)_proj",
+            r"^(?:(?!mlp).)*\.(?:q_proj|k_proj|up_proj)$",
+            # As Unsloth writes them.
+            r"(?:.*?(?:language|text).*?(?:self_attn|attn|mlp).*?(?:k_proj|v_proj).*?)|"
+            r"(?:\bmodel\.layers\.[\d]{1,}\.(?:self_attn|mlp)\.(?:(?:q_proj|down_proj)))"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_modules_by_a_regular_expression(pattern, tmp_path):
+    """The whole adapter is taken, one that lacks a module is refused, which one PEFT decides."""
+    make_folder("plain", tmp_path / "base")
+    model = get_peft_model(load_reference(tmp_path / "base"),
+                           LoraConfig(r=2, task_type="CAUSAL_LM", target_modules=pattern))
+    model.save_pretrained(tmp_path / "adapter")
+    file, config = (tmp_path / "adapter" / name for name in ("adapter_model.safetensors", "adapter_config.json"))
+    assert json.loads(config.read_text())["target_modules"] == pattern
+    done = merge(tmp_path / "base", tmp_path / "adapter", tmp_path / "merged", "--any-base")
+    assert done.returncode == 0, done.stderr
+    whole = load_file(file)
+    gone = sorted(whole)[-1].split(".lora_")[0]
+    save_file({key: tensor for key, tensor in whole.items() if not key.startswith(gone)}, file)
+    refused = merge(tmp_path / "base", tmp_path / "adapter", tmp_path / "other", "--any-base")
+    assert refused.returncode == 4 and gone.removeprefix("base_model.model.") in refused.stderr, refused.stderr
+
+
+def random_pattern(random, depth=3):
+    parts = []
+    for _ in range(random.randint(1, 4)):
+        kind = random.randint(0, 11 if depth else 5)
+        if kind == 0:
+            part = random.choice([".", r"\d", r"\w", r"\D", r"\.", r"\W", r"\S", "_"])
+        elif kind == 1:
+            part = "[" + random.choice(["", "^"]) + random.choice(["a-c", "]ab", "a-", r"\d_", "b.", "0-9a"]) + "]"
+        elif kind == 2:
+            part = random.choice(["^", "$", r"\b", r"\B", r"\A", r"\Z", "{", "a{,", "{}", "]", "}"])
+        elif kind < 6:
+            part = random.choice(["a", "b", "c", "ab", "0", ".", "_"])
+        else:
+            head = random.choice(["(", "(?:", "(?=", "(?!", "(?:", "("])
+            part = head + "|".join(random_pattern(random, depth - 1) for _ in range(random.randint(1, 3))) + ")"
+        if random.random() < 0.35:
+            part += random.choice(["*", "+", "?", "{2}", "{1,}", "{,2}", "{0,3}", "*?", "+?", "{1,2}?", "??"])
+        parts.append(part)
+    return "".join(parts)
+
+
+def test_expressions_match_as_pythons(tmp_path):
+    random = Random(7)
+    items, expected = [], []
+    while len(items) < 4000:
+        pattern = random.choice(["", "", "", "(?i)", "(?s)"]) + random_pattern(random)
+        names = ["".join(random.choices("abcAB0_.", k=random.randint(1, 9))) for _ in range(12)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                compiled = re.compile(pattern)
+            except re.error:
+                compiled = None
+        items.append([pattern, names])
+        expected.append(None if compiled is None else
+                        "".join("01"[compiled.fullmatch(name) is not None] for name in names))
+    (tmp_path / "items.json").write_text(json.dumps(items))
+    lines = subprocess.run([DRIVER, "match", tmp_path / "items.json"], check=True, timeout=60,
+                           capture_output=True, text=True).stdout.splitlines()
+    assert len(lines) == len(items)
+    for (pattern, names), line, right in zip(items, lines, expected):
+        if right is None:
+            assert line.startswith("refused: "), (pattern, line)
+        else:
+            assert line == right, (pattern, names, line, right)
+    assert sum("1" in (right or "") for right in expected) > 300
 
 
 @pytest.mark.parametrize("options", [dict(target_modules="all-linear"),

@@ -25,16 +25,17 @@ namespace {
 using nlohmann::json;
 using namespace troupe;
 
-core::Result<std::unique_ptr<actors::RewardCalls>> reward_of(std::vector<std::string> words,
-                                                             bool samples) {
+core::Result<std::unique_ptr<actors::reward::RewardCalls>> reward_of(std::vector<std::string> words,
+                                                                     bool samples) {
   if (words.size() == 3 && words[0] == "--python") {
-    return actors::make_python_reward({words[1], std::stoul(words[2])});
+    return actors::reward::make_python_reward({words[1], std::stoul(words[2])});
   }
-  return actors::make_http_reward(
-      std::move(words), samples ? actors::RewardFormat::kSample : actors::RewardFormat::kOpenRlhf);
+  return actors::reward::make_http_reward(
+      std::move(words),
+      samples ? actors::reward::RewardFormat::kSample : actors::reward::RewardFormat::kOpenRlhf);
 }
 
-async::task<core::Result<void>> score(actors::RewardRole* role,
+async::task<core::Result<void>> score(actors::reward::RewardRole* role,
                                       actors::Score request,
                                       core::Result<actors::Scores>* out) {
   auto scores = co_await role->on(std::move(request));
@@ -42,7 +43,7 @@ async::task<core::Result<void>> score(actors::RewardRole* role,
   co_return core::Result<void>();
 }
 
-async::task<void> score_all(actors::RewardRole* role,
+async::task<void> score_all(actors::reward::RewardRole* role,
                             const std::vector<actors::Score>* requests,
                             std::vector<core::Result<actors::Scores>>* out) {
   std::vector<async::task<core::Result<void>>> tasks;
@@ -51,9 +52,9 @@ async::task<void> score_all(actors::RewardRole* role,
   (void)co_await async::all(std::move(tasks));
 }
 
-async::task<void> begin(std::optional<actors::RewardRole>* role,
+async::task<void> begin(std::optional<actors::reward::RewardRole>* role,
                         actors::RoleContext context,
-                        std::unique_ptr<actors::RewardCalls>* reward) {
+                        std::unique_ptr<actors::reward::RewardCalls>* reward) {
   role->emplace(std::move(context), std::move(*reward), std::chrono::seconds(60));
   co_return;
 }
@@ -102,7 +103,7 @@ int main(int argc, char** argv) {
   context.device = &device;
   context.timers = &timers;
   context.scope = &scope;
-  std::optional<actors::RewardRole> role;
+  std::optional<actors::reward::RewardRole> role;
   io.run(async::run_on(scope.executor(), begin(&role, context, &*reward)));
   std::vector<actors::Score> requests;
   const auto answer = [&] {

@@ -324,5 +324,5 @@ def test_troupe_to_troupe_a_server_that_judges_is_not_away(tmp_path):
                     "    return [1.0 if c == '4' else None for c in completions]\n")
     with serve_reward("--python", str(file)) as url:
         some, none = role_scores(url + "/get_reward", BATCH, {**BATCH, "response": ["4", "boom"]})
-    assert some["values"] == [1.0, None] and "no finite number" in some["causes"][1]
+    assert some["values"] == [1.0, None] and "not a finite number" in some["causes"][1]
     assert none["values"] == [None, None] and "no such thing" in none["causes"][0]

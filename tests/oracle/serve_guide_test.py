@@ -145,12 +145,16 @@ def test_under_load_each_answer_is_that_of_the_request_alone(folder, client):
     alone = [client.completions.create(**one).choices for one in asked]
     with serve(folder, "--kv-cache-memory-bytes", str(3 << 18), "--max-model-len", "500", "--max-num-seqs", "32") as url:
         other = client_of(url)
-        with concurrent.futures.ThreadPoolExecutor(40) as crowd:
-            together = list(crowd.map(lambda one: other.completions.create(**one).choices, asked))
-        metrics = urllib.request.urlopen(url + "/metrics").read().decode()
-    for one, got, wanted in zip(asked, together, alone, strict=True):
-        assert got == wanted, one
-    number = {line.split("{")[0]: float(line.rsplit(" ", 1)[1]) for line in metrics.splitlines() if line[:1] != "#"}
+        for _ in range(5):  # on a busy machine a round may be too slow to crowd the memory
+            with concurrent.futures.ThreadPoolExecutor(40) as crowd:
+                together = list(crowd.map(lambda one: other.completions.create(**one).choices, asked))
+            for one, got, wanted in zip(asked, together, alone, strict=True):
+                assert got == wanted, one
+            metrics = urllib.request.urlopen(url + "/metrics").read().decode()
+            number = {line.split("{")[0]: float(line.rsplit(" ", 1)[1])
+                      for line in metrics.splitlines() if line[:1] != "#"}
+            if number["vllm:num_preemptions_total"] > 0:
+                break
     assert number["vllm:num_preemptions_total"] > 0
     assert number["vllm:num_requests_running"] == number["vllm:num_requests_waiting"] == 0
 

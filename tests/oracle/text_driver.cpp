@@ -74,13 +74,14 @@ Result<ordered_json> stream(const ordered_json& request) {
 Result<ordered_json> tokens(const ordered_json& request) {
   TROUPE_TRY_ASSIGN(tokenizer, tokenizer_of(request));
   ordered_json special = ordered_json::array();
+  std::size_t size = 0;
   for (std::size_t id = 0; id < tokenizer.id_limit(); ++id) {
     const auto token = static_cast<text::TokenId>(id);
+    if (tokenizer.id_to_token(token)) ++size;
     if (tokenizer.is_special(token)) special.push_back(id);
   }
-  return ordered_json{{"size", tokenizer.vocab_size()},
-                      {"limit", tokenizer.id_limit()},
-                      {"special", std::move(special)}};
+  return ordered_json{
+      {"size", size}, {"limit", tokenizer.id_limit()}, {"special", std::move(special)}};
 }
 
 // JSON, or the text of JSON, whose numbers keep their spelling.

@@ -160,7 +160,8 @@ def hashes_of_run(run):
     last = checkpoints[-1]
     for parts in list(last.rglob("ranks.json")):
         put_together(parts.parent)
-    files = [path for path in files_below(last) if path.name != "manifest.json"]
+    # Cards of models are younger than the record and name the program's version.
+    files = [path for path in files_below(last) if path.name not in ("manifest.json", "README.md")]
     state = [path for path in files if path.parent.name in ("policy", "critic") or
              path.parent == last and path.suffix == ".json"]
     inputs = json.loads((last / "manifest.json").read_text())["state"]

@@ -2,9 +2,9 @@
 """Builds the program with a sanitizer and runs what starts and stops most under it: the company on the
 simulator (its 300 seeds) and whole runs of real processes under faults (three seeds).
 
-    tests/sanitizers/run.py asan|tsan [--simulator]     # asan: addresses; tsan: threads
+    tests/sanitizers/run.py asan|tsan [--simulator | --runs]     # asan: addresses; tsan: threads
 
---simulator leaves the real processes out. Exit status 1 when a run fails or the sanitizer reports anything; its
+--simulator and --runs do one of the two. Exit status 1 when a run fails or the sanitizer reports anything; its
 reports stay in build-asan/reports or build-tsan/reports. Building takes about as long as `./dev build`, for each.
 """
 import argparse
@@ -43,16 +43,20 @@ def run(name, words, environment):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("preset", choices=sorted(OPTIONS))
-    parser.add_argument("--simulator", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--simulator", action="store_true")
+    which.add_argument("--runs", action="store_true")
     args = parser.parse_args()
     preset = args.preset
-    build(preset, ["test_sim"] + ([] if args.simulator else ["troupe", "fault_tool"]))
+    build(preset, ([] if args.runs else ["test_sim"]) + ([] if args.simulator else ["troupe", "fault_tool"]))
     folder = ROOT / f"build-{preset}"
     reports = folder / "reports"
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir()
-    environment = {**os.environ, **{key: text.format(reports=reports) for key, text in OPTIONS[preset].items()}}
-    bad = run("simulator", [folder / "bin/test_sim", "--gtest_filter=CompanyWorld.*:RandomCalls*"], environment)
+    environment = {**os.environ, "TROUPE_CHECK_INVARIANTS": "1", **{key: text.format(reports=reports) for key, text in OPTIONS[preset].items()}}
+    bad = []
+    if not args.runs:
+        bad += run("simulator", [folder / "bin/test_sim", "--gtest_filter=CompanyWorld.*:RandomCalls*"], environment)
     if not args.simulator:
         bad += run("faults", [sys.executable, "-B", ROOT / "tests/faults/campaign.py", "--build", folder,
                               "--seeds", *SEEDS], environment)

@@ -1,6 +1,7 @@
 #include "apps/session/node/bounded_log.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
+#include "apps/session/limits.hpp"
 #include "runtime/core/owned_fd.hpp"
 #include "runtime/observe/terminal_text.hpp"
 
@@ -11,16 +12,16 @@
 #include <chrono>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 
 std::string safe_log_line(std::string_view line) {
-  return observe::terminal_line(line, actors::limits::kLogLine_bytes_max);
+  return observe::terminal_line(line, actors::node::limits::kLogLine_bytes_max);
 }
 
 void append_to_log(const std::filesystem::path& file, const std::string& text) {
-  struct stat now{};
+  struct stat now {};
   if (::stat(file.c_str(), &now) == 0 &&
-      static_cast<std::uint64_t>(now.st_size) >= actors::limits::kNodeLog_bytes_max) {
+      static_cast<std::uint64_t>(now.st_size) >= limits::kNodeLog_bytes_max) {
     ::rename(file.c_str(), (file.string() + ".1").c_str());
   }
   const core::OwnedFd out(
@@ -36,7 +37,7 @@ std::string BoundedLines::told_drops() {
 }
 
 bool BoundedLines::has_room(core::TimePoint now) const {
-  return now - second_ >= std::chrono::seconds(1) || bytes_ < actors::limits::kNodeLog_rate_max;
+  return now - second_ >= std::chrono::seconds(1) || bytes_ < limits::kNodeLog_rate_max;
 }
 
 bool BoundedLines::add(std::string_view safe, core::TimePoint now, std::string& text) {
@@ -44,7 +45,7 @@ bool BoundedLines::add(std::string_view safe, core::TimePoint now, std::string& 
     second_ = now;
     bytes_ = 0;
   }
-  if (bytes_ + safe.size() > actors::limits::kNodeLog_rate_max) {
+  if (bytes_ + safe.size() > limits::kNodeLog_rate_max) {
     ++dropped_;
     return false;
   }
@@ -55,4 +56,4 @@ bool BoundedLines::add(std::string_view safe, core::TimePoint now, std::string& 
   return true;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // One line without control characters, of at most kLogLine_bytes_max characters.
 std::string safe_log_line(std::string_view line);
@@ -36,4 +36,4 @@ class BoundedLines {
   std::uint64_t dropped_ = 0;  // lines since the last that was taken
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

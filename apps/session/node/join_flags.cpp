@@ -1,22 +1,19 @@
 #include "apps/session/node/join_flags.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 namespace fs = std::filesystem;
 
 Result<JoinTarget> from_run_folder(const fs::path& folder) {
@@ -24,9 +21,8 @@ Result<JoinTarget> from_run_folder(const fs::path& folder) {
   std::ifstream in(file);
   const auto object = nlohmann::json::parse(in, nullptr, false);
   if (!object.is_object() || !object.contains("port")) {
-    return fail(ErrorCode::kConfig,
-                "--join: " + folder.string() +
-                    " is not the folder of a run that goes on (no company.json)");
+    return fail(ErrorCode::kConfig, "--join: " + folder.string() +
+                                        " is not the folder of a live run (no company.json)");
   }
   JoinTarget target;
   target.host = object.value("host", "127.0.0.1");
@@ -65,7 +61,7 @@ Result<void> add_auth(const JoinFlags& flags, JoinTarget& target) {
 
 }  // namespace
 
-std::vector<Flag> JoinFlags::flags() {
+std::vector<cli::Flag> JoinFlags::flags() {
   return {{"--join", &join, "HOST:PORT of the company, or its run folder on this machine", true},
           {"--token-file", &token_file, "the run's join token (or TROUPE_JOIN_TOKEN_FILE)"},
           {"--ca", &ca, "certificate of the run's CA, with --certificate and --key"},
@@ -76,16 +72,13 @@ std::vector<Flag> JoinFlags::flags() {
 Result<std::pair<std::string, std::uint16_t>> parse_address(const std::string& text,
                                                             const std::string& flag) {
   const auto colon = text.rfind(':');
-  std::uint16_t port = 0;
   if (colon != text.npos && colon > 0) {
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + colon + 1, end, port);
-    if (parsed.ec == std::errc() && parsed.ptr == end && colon + 1 < text.size()) {
+    if (const auto port = core::number_of<std::uint16_t>(text.substr(colon + 1))) {
       std::string host = text.substr(0, colon);
       if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
         host = host.substr(1, host.size() - 2);
       }
-      return std::pair(host, port);
+      return std::pair(host, *port);
     }
   }
   return fail(ErrorCode::kConfig, flag + ": expected HOST:PORT, got '" + text + "'");
@@ -128,4 +121,4 @@ Result<void> write_company_file(const std::string& run_folder, const CompanyFile
   return store::replace_file(fs::path(run_folder) / "company.json", object.dump(1) + "\n");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

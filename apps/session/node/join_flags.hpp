@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct JoinFlags {
   std::string join, token_file, ca, certificate, key;
 
-  std::vector<Flag> flags();
+  std::vector<cli::Flag> flags();
 };
 
 // The gateway's address, and the credentials for it.
@@ -54,4 +54,4 @@ core::Result<void> write_company_file(const std::string& run_folder, const Compa
 core::Result<std::pair<std::string, std::uint16_t>> parse_address(const std::string& text,
                                                                   const std::string& flag);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

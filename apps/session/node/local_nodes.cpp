@@ -1,6 +1,7 @@
 #include "apps/session/node/local_nodes.hpp"
 
 #include "apps/cli/stop_signal.hpp"
+#include "apps/session/node/output_keeper.hpp"
 #include "runtime/store/io_error.hpp"
 
 #include <fcntl.h>
@@ -12,19 +13,12 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-using core::ErrorCode;
-
-// Says how a node's process ended. For SIGKILL it adds the usual causes: a user, or the kernel when
-// memory is short.
-std::string told(int wait_status) {
-  const bool killed = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
-  return core::how_it_ended(wait_status) + (killed ? ", by hand or for want of memory" : "");
-}
 
 // The processes to kill when this one is ended at once by a second signal, whose handler may use
 // nothing but lock-free atomics.
@@ -49,6 +43,10 @@ pid_t pid_of(const core::ChildProcess& child) {
 pid_t pid_of(const OtherProcess& other) {
   return other.pid();
 }
+template <class Process>
+pid_t pid_of_either(const Process& process) {
+  return std::visit([](const auto& one) { return pid_of(one); }, process);
+}
 
 }  // namespace
 
@@ -56,14 +54,27 @@ LocalNodes::LocalNodes(std::string socket, const std::filesystem::path& folder, 
     : socket_(std::move(socket)), folder_(std::filesystem::absolute(folder)), outlive_(outlive) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
-  before_forced_end(&kill_all_now);
+  cli::before_forced_end(&kill_all_now);
 }
 
 LocalNodes::~LocalNodes() {
-  before_forced_end(nullptr);
-  for (auto& [name, process] : nodes_) {
-    note_pid(std::visit([](const auto& one) { return pid_of(one); }, process), 0);
-    std::visit([](auto& one) { one.kill(); }, process);
+  cli::before_forced_end(nullptr);
+  for (auto& [name, node] : nodes_) {
+    note_pid(pid_of_either(node.process), 0);
+    std::visit([](auto& one) { one.kill(); }, node.process);
+  }
+  await_keepers();
+}
+
+// Keepers end when they have read all. A process that ended early had none.
+void LocalNodes::await_keepers() {
+  constexpr std::chrono::milliseconds kAll{1000}, kNone{50}, kLook{5};
+  auto none = kNone;
+  for (auto left = kAll; left.count() > 0 && none.count() > 0; left -= kLook) {
+    keepers_ended_ += reap_keepers();
+    if (keepers_ended_ >= started_) return;
+    if (std::none_of(logs_.begin(), logs_.end(), &keeper_writes)) none -= kLook;
+    std::this_thread::sleep_for(kLook);
   }
 }
 
@@ -73,11 +84,12 @@ std::filesystem::path LocalNodes::file(const std::string& node, const char* endi
 }
 
 void LocalNodes::put(const std::string& node, Process process) {
-  note_pid(0, std::visit([](const auto& one) { return pid_of(one); }, process));
-  nodes_.insert_or_assign(node, std::move(process));
+  const pid_t pid = pid_of_either(process);
+  note_pid(0, pid);
+  nodes_.insert_or_assign(node, Node{std::move(process), MemoryKills(pid)});
 }
 
-void LocalNodes::end_others(const std::vector<actors::LocalNode>& wanted) {
+void LocalNodes::end_others(const std::vector<actors::company::LocalNode>& wanted) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder_, error), end; !error && it != end;
        it.increment(error)) {
@@ -119,6 +131,8 @@ core::Result<void> LocalNodes::start(const std::string& node,
   ::close(nothing);
   if (!child) return child.failure();
   put(node, std::move(*child));
+  logs_.insert(log_file);
+  ++started_;
   return {};
 }
 
@@ -138,23 +152,44 @@ bool LocalNodes::adopt(const std::string& node,
 void LocalNodes::kill(const std::string& node) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
-  if (auto* const child = std::get_if<core::ChildProcess>(&found->second)) child->signal(SIGKILL);
-  if (auto* const other = std::get_if<OtherProcess>(&found->second)) other->kill();
+  Node& it = found->second;
+  it.killed = true;
+  if (auto* const child = std::get_if<core::ChildProcess>(&it.process)) child->signal(SIGKILL);
+  if (auto* const other = std::get_if<OtherProcess>(&it.process)) other->kill();
+}
+
+// How a node's process ended. One that finds no memory or threads ends with the code for that; one
+// that the kernel kills says nothing.
+LocalNodes::Exit LocalNodes::exit_of(const std::string& name, Node& node) {
+  auto* const child = std::get_if<core::ChildProcess>(&node.process);
+  if (child == nullptr) return {name, "has ended"};
+  const int status = child->wait();
+  Exit exit{name, core::how_it_ended(status)};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == core::exit_status(ErrorCode::kResources))
+    exit.code = ErrorCode::kResources;
+  if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) return exit;
+  const MemoryKills::Verdict verdict =
+      node.killed ? MemoryKills::Verdict{false, " of this run's head"} : node.kills.of_killed();
+  exit.cause += verdict.text;
+  if (verdict.memory) exit.code = ErrorCode::kResources;
+  return exit;
 }
 
 std::vector<LocalNodes::Exit> LocalNodes::exits() {
   std::vector<Exit> ended;
   for (auto place = nodes_.begin(); place != nodes_.end();) {
-    if (std::visit([](auto& one) { return one.running(); }, place->second)) {
+    Node& node = place->second;
+    if (std::visit([](auto& one) { return one.running(); }, node.process)) {
+      node.kills.look();
       ++place;
       continue;
     }
-    note_pid(std::visit([](const auto& one) { return pid_of(one); }, place->second), 0);
-    auto* const child = std::get_if<core::ChildProcess>(&place->second);
-    ended.push_back({place->first, child == nullptr ? "has ended" : told(child->wait())});
+    note_pid(pid_of_either(node.process), 0);
+    ended.push_back(exit_of(place->first, node));
     place = nodes_.erase(place);
   }
+  keepers_ended_ += reap_keepers();
   return ended;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -5,26 +5,28 @@
 #pragma once
 
 #include "actors/company/local_processes.hpp"
+#include "apps/session/node/memory_kills.hpp"
 #include "apps/session/node/pass_file.hpp"
 #include "runtime/core/child_process.hpp"
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
-class LocalNodes final : public actors::NodeLauncher {
+class LocalNodes final : public actors::company::NodeLauncher {
  public:
   // `socket`: the company's. Logs go to `folder`/NAME.log; the folder is created if missing.
   // `outlive`: the nodes live on when this process dies.
   LocalNodes(std::string socket, const std::filesystem::path& folder, bool outlive);
-  ~LocalNodes() override;  // kills the nodes
+  ~LocalNodes() override;  // kills the nodes, and waits for those that keep their output
 
   // Kills what an earlier head left and this one does not want.
-  void end_others(const std::vector<actors::LocalNode>& wanted);
+  void end_others(const std::vector<actors::company::LocalNode>& wanted);
 
   core::Result<void> start(const std::string& node,
                            const std::vector<std::string>& kinds,
@@ -37,13 +39,22 @@ class LocalNodes final : public actors::NodeLauncher {
 
  private:
   using Process = std::variant<core::ChildProcess, OtherProcess>;
+  struct Node {
+    Process process;
+    MemoryKills kills;
+    bool killed = false;  // by this object
+  };
+  static Exit exit_of(const std::string& name, Node& node);
   std::filesystem::path file(const std::string& node, const char* ending) const;
+  void await_keepers();
   void put(const std::string& node, Process process);
 
   const std::string socket_;
   const std::filesystem::path folder_;
   const bool outlive_;
-  std::map<std::string, Process> nodes_;
+  std::map<std::string, Node> nodes_;
+  std::set<std::filesystem::path> logs_;         // of the processes that were started
+  std::size_t started_ = 0, keepers_ended_ = 0;  // each of these has a keeper
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

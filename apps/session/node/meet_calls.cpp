@@ -1,17 +1,15 @@
 #include "apps/session/node/meet_calls.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/collective/limits.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 
 using actors::GangMet;
-using core::ErrorCode;
-using core::Result;
 
-actors::AskToMeet MeetCalls::asking() {
+actors::gang::AskToMeet MeetCalls::asking() {
   return [this](actors::MeetGang request, const std::atomic<bool>& given_up) {
     return meet(std::move(request), given_up);
   };
@@ -30,7 +28,7 @@ Result<GangMet> MeetCalls::meet(actors::MeetGang request, const std::atomic<bool
   const std::string role = request.role;
   async::post(strand_, [this, request = std::move(request), answer = std::move(answer)]() mutable {
     if (context_.scope == nullptr) return;
-    const auto patient = context_.with_deadline(actors::limits::kSpawnDeadline);
+    const auto patient = context_.with_deadline(actors::company::limits::kSpawnDeadline);
     const std::string what = "gang of " + request.role;
     context_.scope->spawn(what, ask_company(patient, std::move(request), std::move(answer)));
   });
@@ -44,4 +42,4 @@ Result<GangMet> MeetCalls::meet(actors::MeetGang request, const std::atomic<bool
   }
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -9,7 +9,7 @@
 #include <future>
 #include <memory>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class MeetCalls {
  public:
@@ -22,7 +22,7 @@ class MeetCalls {
 
   // A function that asks the company, on any thread but the strand's, as long as this object lives.
   // Error kPeerLost: there is no company, or it went away.
-  actors::AskToMeet asking();
+  actors::gang::AskToMeet asking();
 
  private:
   using Answer = std::promise<core::Result<actors::GangMet>>;
@@ -35,4 +35,4 @@ class MeetCalls {
   actors::RoleContext context_;  // without a scope: there is no company
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

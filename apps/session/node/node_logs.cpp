@@ -1,6 +1,6 @@
 #include "apps/session/node/node_logs.hpp"
 
-#include "actors/limits.hpp"
+#include "apps/session/limits.hpp"
 #include "apps/session/node/output_keeper.hpp"
 #include "runtime/core/owned_fd.hpp"
 
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,7 +49,7 @@ fs::path NodeLogs::file_of(const std::string& node) const {
 }
 
 void NodeLogs::put(actors::PutLog lines, std::uint32_t pid, core::TimePoint now) {
-  if (!sources_.contains(lines.node) && sources_.size() >= actors::limits::kNodeLogs_max) return;
+  if (!sources_.contains(lines.node) && sources_.size() >= limits::kNodeLogs_max) return;
   Source& source = sources_[lines.node];
   if (source.pid != pid) source.next = 0;
   source.pid = pid;
@@ -62,7 +62,7 @@ void NodeLogs::put(actors::PutLog lines, std::uint32_t pid, core::TimePoint now)
     if (!source.lines.add(line, now, text)) continue;
     ++count;
     source.last.push_back(line);
-    if (source.last.size() > actors::limits::kLastLines_max) source.last.pop_front();
+    if (source.last.size() > limits::kLastLines_max) source.last.pop_front();
   }
   source.next = std::max(source.next, lines.first + lines.lines.size());
   if (count > 0 && !write_later({file_of(lines.node), std::move(text)})) source.lines.drop(count);
@@ -105,9 +105,9 @@ std::vector<std::string> NodeLogs::last_lines(const std::string& node) const {
       lines.push_back(std::move(line));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (lines.size() > actors::limits::kLastLines_max)
-    lines.erase(lines.begin(), lines.end() - actors::limits::kLastLines_max);
+  if (lines.size() > limits::kLastLines_max)
+    lines.erase(lines.begin(), lines.end() - limits::kLastLines_max);
   return lines;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class NodeLogs {
  public:
@@ -62,4 +62,4 @@ class NodeLogs {
   std::jthread writer_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

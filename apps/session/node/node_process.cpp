@@ -1,7 +1,8 @@
 #include "apps/session/node/node_process.hpp"
 
+#include "actors/company/limits.hpp"
 #include "actors/company/pass.hpp"
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
@@ -15,13 +16,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 // What becomes of the node's place in its company. The main thread waits here for news.
@@ -66,13 +68,13 @@ class Standing {
   bool wait_until_in() {
     std::unique_lock lock(mutex_);
     while (!in_ && !over())
-      changed_.wait_for(lock, actors::limits::kLookEvery);
+      changed_.wait_for(lock, actors::controller::limits::kLookEvery);
     return in_ && !left_;
   }
   // Blocks for kLookEvery at most; the end, once there is one.
   std::optional<NodeEnd> look() {
     std::unique_lock lock(mutex_);
-    if (!over()) changed_.wait_for(lock, actors::limits::kLookEvery);
+    if (!over()) changed_.wait_for(lock, actors::controller::limits::kLookEvery);
     if (!over()) return std::nullopt;
     return end_here();
   }
@@ -93,7 +95,7 @@ class Standing {
   bool may_wait() const { return silence() < head_wait(); }
 
  private:
-  bool over() const { return left_ || dismissed_ || stop_requested(); }
+  bool over() const { return left_ || dismissed_ || cli::stop_requested(); }
   NodeEnd end_here() const {
     if (dismissed_) return NodeEnd::kDismissed;
     return left_ ? NodeEnd::kLost : NodeEnd::kStopped;
@@ -119,9 +121,9 @@ actors::Join join_of(const NodeSelf& self) {
   join.host = core::host_name("?");
   join.host_id = weights::own_host_id();
   join.pid = static_cast<std::uint32_t>(::getpid());
-  join.cores = static_cast<std::uint32_t>(usable_cores());
-  join.arithmetic = self.arithmetic.empty() ? processor_arithmetic() : self.arithmetic;
-  join.build = self.build.empty() ? build_version() : self.build;
+  join.cores = static_cast<std::uint32_t>(cli::usable_cores());
+  join.arithmetic = self.arithmetic.empty() ? cli::processor_arithmetic() : self.arithmetic;
+  join.build = self.build.empty() ? cli::build_version() : self.build;
   join.roles = self.kinds;
   join.run_id = self.run_id;
   join.run = self.run;
@@ -147,7 +149,7 @@ class NodeProcess {
   core::Result<NodeEnd> live(Entrance entrance) {
     if (calls_.maker) maker_ = calls_.maker(meet_calls_.asking());
     TROUPE_TRY(open_exchange());
-    hosted_ = std::make_unique<actors::HostedRoles>(strand_, timers_, hosted_ports());
+    hosted_ = std::make_unique<actors::node::HostedRoles>(strand_, timers_, hosted_ports());
     auto lived = live_on(std::move(entrance));
     if (was_in_ && node_ && calls_.before_end) calls_.before_end(guest());
     own_io_.run(hosted_->stop_all());
@@ -192,7 +194,7 @@ class NodeProcess {
 
   // Joins one company and stays until the node ends or the company's head is gone.
   core::Result<NodeEnd> live_once(Entrance entrance) {
-    TROUPE_TRY_ASSIGN(facts, actors::facts_of_pass(entrance.pass));
+    TROUPE_TRY_ASSIGN(facts, actors::company::facts_of_pass(entrance.pass));
     epoch_ = facts.number;
     run_ = facts.run;
     standing_.begin();
@@ -223,7 +225,8 @@ class NodeProcess {
     for (;;) {
       if (const auto end = standing_.look()) return *end;
       look_at_device();
-      if (!calls_.find_again || standing_.silence() < actors::limits::kFrozenAfter) continue;
+      if (!calls_.find_again || standing_.silence() < actors::company::limits::kFrozenAfter)
+        continue;
       if (!standing_.may_wait()) {
         standing_.left({core::ErrorCode::kPeerLost, "the head has been silent for too long"});
       } else if (auto found = find_newer(1)) {
@@ -248,7 +251,7 @@ class NodeProcess {
   std::optional<Entrance> find_newer(std::uint64_t by) {
     auto found = calls_.find_again();
     if (!found) return std::nullopt;
-    const auto facts = actors::facts_of_pass(found->pass);
+    const auto facts = actors::company::facts_of_pass(found->pass);
     other_run_ = facts && facts->run != run_ && found->tunnel != nullptr;
     const bool fits = facts && !other_run_ && facts->number != epoch_ &&
                       core::generation_of(facts->number) >= core::generation_of(epoch_) + by;
@@ -261,9 +264,9 @@ class NodeProcess {
   core::Result<std::optional<Entrance>> await_head() {
     own_io_.run(hosted_->settle());
     if (next_) return std::exchange(next_, std::nullopt);
-    while (standing_.may_wait() && calls_.may_wait() && !other_run_ && !stop_requested()) {
+    while (standing_.may_wait() && calls_.may_wait() && !other_run_ && !cli::stop_requested()) {
       if (auto found = find_newer(0)) return found;
-      std::this_thread::sleep_for(actors::limits::kLookEvery);
+      std::this_thread::sleep_for(actors::controller::limits::kLookEvery);
     }
     return std::optional<Entrance>();
   }
@@ -291,19 +294,21 @@ class NodeProcess {
     };
     hooks.shutdown_asked = [this](const cluster::PeerName&) { standing_.dismissed(); };
     cluster::RoleRecipe recipe;
-    recipe.factory = actors::factory_of<actors::NodeRole>([this](actors::RoleContext context) {
-      context_ = context;
-      meet_calls_.enable(context);
-      node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
-      return node_;
-    });
+    recipe.factory =
+        actors::factory_of<actors::node::NodeRole>([this](actors::RoleContext context) {
+          context_ = context;
+          meet_calls_.enable(context);
+          node_ =
+              std::make_shared<actors::node::NodeRole>(std::move(context), join_of(self_), ports());
+          return node_;
+        });
     TROUPE_CO_TRY_SET(
         host_, co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks)));
     co_return core::Result<void>();
   }
 
-  actors::HostedRoles::Ports hosted_ports() {
-    actors::HostedRoles::Ports ports;
+  actors::node::HostedRoles::Ports hosted_ports() {
+    actors::node::HostedRoles::Ports ports;
     ports.place = [this](cluster::Identity identity) {
       return exchange_->join(std::move(identity), role_io_.make_strand());
     };
@@ -312,8 +317,8 @@ class NodeProcess {
     return ports;
   }
 
-  actors::NodePorts ports() {
-    actors::NodePorts ports;
+  actors::node::NodePorts ports() {
+    actors::node::NodePorts ports;
     ports.roles = hosted_.get();
     ports.announce = [this](const std::string& role) { exchange_->announce(role); };
     ports.left = [this](const core::Error& error) { standing_.left(error); };
@@ -321,7 +326,7 @@ class NodeProcess {
       standing_.in(std::chrono::milliseconds(joined.head_wait_ms), joined.run);
     };
     ports.heard = [this] { standing_.heard(); };
-    ports.memory = &resident_bytes;
+    ports.memory = &cli::resident_bytes;
     ports.log = calls_.log.get();
     return ports;
   }
@@ -354,10 +359,10 @@ class NodeProcess {
   bool was_in_ = false;
   std::shared_ptr<net::Tunnel> tunnel_;
   std::optional<Entrance> next_;  // of a newer head, found while the last was silent
-  std::unique_ptr<actors::RoleMaker> maker_;
+  std::unique_ptr<actors::node::RoleMaker> maker_;
   std::unique_ptr<cluster::Exchange> exchange_;
-  std::unique_ptr<actors::HostedRoles> hosted_;
-  std::shared_ptr<actors::NodeRole> node_;
+  std::unique_ptr<actors::node::HostedRoles> hosted_;
+  std::shared_ptr<actors::node::NodeRole> node_;
   actors::RoleContext context_;  // of the node's role
   std::unique_ptr<cluster::RoleHost> host_;
 };
@@ -367,9 +372,29 @@ class NodeProcess {
 core::Result<std::unique_ptr<cluster::RoleHost>> NodeGuest::host(std::string name,
                                                                  cluster::RoleHost::Factory factory,
                                                                  async::DeviceQueue* device) const {
-  const cluster::Identity identity{std::move(name), core::RunId{run_id}, epoch};
+  const cluster::Identity identity{name, core::RunId{run_id}, epoch};
   auto place = exchange->join(identity, io->make_strand());
-  return io->run(cluster::host_role(std::move(place), {std::move(factory), device}, {}));
+  TROUPE_TRY_ASSIGN(
+      role, io->run(cluster::host_role(std::move(place), {std::move(factory), device}, {})));
+  if (auto taken = be_taken_in(name); !taken) {
+    stop(role);
+    return taken.failure();
+  }
+  return role;
+}
+
+// The head may not have noticed yet that the process that had this name before has ended. A lost
+// node is given up within half of this time.
+core::Result<void> NodeGuest::be_taken_in(const std::string& name) const {
+  const core::SteadyClock clock;
+  const core::TimePoint end = clock.now() + 2 * actors::company::limits::kFrozenAfter;
+  core::Duration pause = actors::controller::limits::kLookEvery;
+  for (;; pause = std::min<core::Duration>(2 * pause, actors::company::limits::kSuspectAfter)) {
+    auto taken = exchange->present(name, "company/0", cluster::limits::kLinkAnswer_max);
+    const bool held = !taken && taken.error().code == core::ErrorCode::kInvalidArgument;
+    if (!held || clock.now() > end || cli::stop_requested()) return taken;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 void NodeGuest::stop(std::unique_ptr<cluster::RoleHost>& role) const {
@@ -401,4 +426,4 @@ core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
   return live_as_node(self, std::move(entrance), calls);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct NodeSelf {
   std::string name;                // "node/gpu1"
@@ -62,26 +62,30 @@ struct NodeGuest {
   }
 
   // Starts a role of the caller's own, which the run addresses as `name`, with the run's id, the
-  // node's epoch and a strand of `io`. `device`: for its long jobs; may be null, outlives the role.
-  // Errors: those of joining the exchange and of the factory.
+  // node's epoch and a strand of `io`, and waits until the head has taken it in. `device`: for its
+  // long jobs; may be null, outlives the role. Errors: those of joining the exchange and of the
+  // factory; what the head says, kInvalidArgument when the name stays another process's.
   core::Result<std::unique_ptr<cluster::RoleHost>> host(std::string name,
                                                         cluster::RoleHost::Factory factory,
                                                         async::DeviceQueue* device) const;
   // Stops a role that `host` started; call it before the node is taken down. Null: does nothing.
   void stop(std::unique_ptr<cluster::RoleHost>& role) const;
+
+ private:
+  core::Result<void> be_taken_in(const std::string& name) const;
 };
 
 // What a node process calls.
 struct NodeCalls {
   // Makes the roles that the company asks for; empty when the node offers none. `meet`: asks the
   // company where the other ranks of a gang are.
-  std::function<std::unique_ptr<actors::RoleMaker>(actors::AskToMeet meet)> maker;
+  std::function<std::unique_ptr<actors::node::RoleMaker>(actors::gang::AskToMeet meet)> maker;
   // Looks for the company again, for some seconds at most; an error says that it is not there.
   // Null: the node does not outlive its company's head.
   std::function<core::Result<Entrance>()> find_again;
   // False: the node waits for its company's next head no longer, though the company would have it.
   std::function<bool()> may_wait = [] { return true; };
-  std::string patience{};  // how long that is, for a line: ", for at most 60 s"
+  std::string patience{};  // the wait in words: ", for at most 60 s"
   // Called on the main thread each time that a company has admitted the node. False or an error
   // ends the node.
   std::function<core::Result<bool>(NodeGuest)> once_in;
@@ -89,7 +93,7 @@ struct NodeCalls {
   std::function<void(NodeGuest)> before_end;
   std::function<void(const std::string&)> note;
   // What the process prints, sent to the company. Null: nothing is.
-  std::shared_ptr<actors::LogBacklog> log{};
+  std::shared_ptr<actors::node::LogBacklog> log{};
   // Ends this process at once, because a job of its device is wedged. Null: it is not looked at.
   std::function<void()> end_now;
 };
@@ -103,4 +107,4 @@ core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
                                            NodeSelf self,
                                            const NodeCalls& calls);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

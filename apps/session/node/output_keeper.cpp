@@ -1,31 +1,38 @@
 #include "apps/session/node/output_keeper.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
 #include "apps/session/node/bounded_log.hpp"
 #include "runtime/core/owned_fd.hpp"
 
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <thread>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 constexpr int kPipe_bytes = 1 << 20;
 constexpr int kLook_ms = 500;
+constexpr const char* kName = "troupe-log";
 
 // Divides what is read into lines.
 class OutputLines {
@@ -37,8 +44,8 @@ class OutputLines {
     while (!bytes.empty()) {
       const std::size_t end = std::min(bytes.find('\n'), bytes.size());
       const std::size_t room =
-          actors::limits::kLogLine_bytes_max -
-          std::min<std::size_t>(line_.size(), actors::limits::kLogLine_bytes_max);
+          actors::node::limits::kLogLine_bytes_max -
+          std::min<std::size_t>(line_.size(), actors::node::limits::kLogLine_bytes_max);
       line_ += bytes.substr(0, std::min(end, room));
       if (end < bytes.size()) finish(text);
       bytes.remove_prefix(std::min(end + 1, bytes.size()));
@@ -91,10 +98,34 @@ void read_all_of(int pipe, const std::filesystem::path& log, const std::function
   lines.end();
 }
 
-// `lock`: the log as it is now, which stays locked until then, under its next name, too.
-[[noreturn]] void keep(int pipe, int lock, const std::filesystem::path& log, pid_t owner) {
+// Whether the process at the other end of a pair of sockets is gone. Nobody writes to it.
+bool is_gone(int pair, int wait_ms) {
+  pollfd ready{pair, POLLIN, 0};
+  return ::poll(&ready, 1, wait_ms) > 0;
+}
+
+// Gives this process a name of its own, also in place of its arguments, which are its owner's.
+void take_name() {
+  ::prctl(PR_SET_NAME, kName);
+  std::string fields;
+  std::getline(std::ifstream("/proc/self/stat"), fields);
+  std::istringstream numbers(fields.erase(0, fields.rfind(')') + 1));
+  constexpr int kBegin = 48, kFirst = 3;  // of the arguments and of what follows ')', in proc(5)
+  std::string skipped;
+  for (int place = kFirst; place < kBegin; ++place)
+    numbers >> skipped;
+  std::uintptr_t begin = 0, end = 0;
+  if (!(numbers >> begin >> end) || end - begin <= std::strlen(kName)) return;
+  char* const words = reinterpret_cast<char*>(begin);
+  std::memset(words, 0, end - begin);
+  std::strcpy(words, kName);
+}
+
+// `lock`: the log as it is now, which stays locked until then, under its next name, too. `owner`:
+// the end of a pair that closes with the owner.
+[[noreturn]] void keep(int pipe, int lock, int owner, const std::filesystem::path& log) {
   ::setsid();
-  ::prctl(PR_SET_NAME, "troupe-log");
+  take_name();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
     ::signal(number, SIG_IGN);
   const int nothing = ::open("/dev/null", O_RDWR);
@@ -102,8 +133,9 @@ void read_all_of(int pipe, const std::filesystem::path& log, const std::function
     ::dup2(nothing, standard);
   ::dup2(pipe, 3);
   ::dup2(lock, 4);
-  ::close_range(5, ~0u, 0);
-  read_all_of(3, log, [owner] { return ::getppid() == owner; });
+  ::dup2(owner, 5);
+  ::close_range(6, ~0u, 0);
+  read_all_of(3, log, [] { return !is_gone(5, 0); });
   ::_exit(0);
 }
 
@@ -117,28 +149,44 @@ void keep_output_in(const std::filesystem::path& log) {
   const core::OwnedFd lock(
       ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!lock) return;
-  const pid_t owner = ::getpid();
-  const pid_t keeper = ::fork();
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return;
+  core::OwnedFd ours(pair[0]), theirs(pair[1]);
+  // Like fork, but the new process is a child of this one's parent.
+  const auto keeper = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, 0);
   if (keeper < 0) return;
   if (keeper == 0) {
     const int pipe = ::fcntl(reads.get(), F_DUPFD, 10), held = ::fcntl(lock.get(), F_DUPFD, 10);
+    const int owner = ::fcntl(theirs.get(), F_DUPFD, 10);
     ::flock(held, LOCK_EX | LOCK_NB);
-    keep(pipe, held, std::filesystem::absolute(log), owner);
+    keep(pipe, held, owner, std::filesystem::absolute(log));
   }
+  theirs.close();
   ::dup2(writes.get(), STDOUT_FILENO);
   ::dup2(writes.get(), STDERR_FILENO);
   // Somebody may kill the keeper. This process has the pipe's end, too, and reads on then, so that
   // nobody's print fails.
   const int pipe = ::fcntl(reads.get(), F_DUPFD_CLOEXEC, 3);
-  std::thread([pipe, keeper, log = std::filesystem::absolute(log)] {
-    while (::waitpid(keeper, nullptr, 0) < 0 && errno == EINTR)
+  std::thread([pipe, keeper = ours.release(), log = std::filesystem::absolute(log)] {
+    while (!is_gone(keeper, -1))
       continue;
     read_all_of(pipe, log, [] { return true; });
   }).detach();
+}
+
+std::size_t reap_keepers() {
+  for (std::size_t count = 0;; ++count) {
+    siginfo_t dead = {};  // the first child that has ended; it is left unreaped
+    if (::waitid(P_ALL, 0, &dead, WEXITED | WNOHANG | WNOWAIT) != 0 || dead.si_pid == 0)
+      return count;
+    std::string name;
+    std::ifstream("/proc/" + std::to_string(dead.si_pid) + "/comm") >> name;
+    if (name != kName || ::waitpid(dead.si_pid, nullptr, WNOHANG) <= 0) return count;
+  }
 }
 
 bool keeper_writes(const std::filesystem::path& log) {
   return is_held(log) || is_held(log.string() + ".1");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

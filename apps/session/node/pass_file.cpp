@@ -16,12 +16,10 @@
 #include <charconv>
 #include <cstring>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 
 // The process id in the file; 0 when it holds none.
 pid_t pid_in(int file) {
@@ -85,6 +83,14 @@ Result<core::OwnedFd> hold_pid_file(const fs::path& file) {
   return held;
 }
 
+bool lies_there(const core::OwnedFd& held, const fs::path& file) {
+  struct stat ours {
+  }, there{};
+  if (::fstat(held.get(), &ours) != 0) return true;
+  if (::stat(file.c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
 std::optional<OtherProcess> OtherProcess::holder_of(const fs::path& file) {
   const core::OwnedFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened || !is_locked(opened.get())) return std::nullopt;
@@ -107,4 +113,4 @@ void OtherProcess::kill() const noexcept {
   ::syscall(SYS_pidfd_send_signal, descriptor_.get(), SIGKILL, nullptr, 0);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,6 +1,6 @@
 // The files in RUN/nodes through which a head and the node processes of its own host find each
 // other: NAME.pass, which the head writes, says where the company is and holds the node's pass;
-// NAME.pid, which the node keeps locked as long as it lives, says who plays it. A node whose head
+// NAME.pid, which the node keeps locked while it lives, names its process. A node whose head
 // is gone reads NAME.pass again until the next head has written it. Used on one thread.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct CompanyPass {
   std::string socket;  // of the company
@@ -29,6 +29,8 @@ core::Result<CompanyPass> read_pass(const std::filesystem::path& file);
 // Locks the file and writes this process's id into it. The lock lasts as long as the descriptor.
 // Error kInvalidArgument: another process holds it.
 core::Result<core::OwnedFd> hold_pid_file(const std::filesystem::path& file);
+// Whether the held file still lies there: not so when its run folder was moved or removed.
+bool lies_there(const core::OwnedFd& held, const std::filesystem::path& file);
 
 // A process that is no child of this one.
 class OtherProcess {
@@ -47,4 +49,4 @@ class OtherProcess {
   core::OwnedFd descriptor_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 
 core::Result<std::unique_ptr<RelayGate>> RelayGate::open(async::IoThreads& io,
                                                          const JoinTarget& target,
@@ -15,8 +15,8 @@ core::Result<std::unique_ptr<RelayGate>> RelayGate::open(async::IoThreads& io,
   TROUPE_TRY_ASSIGN(address, parse_address(listen, "--relay"));
   gate->host_ = address.first;
   net::Gateway::Hooks hooks;
-  hooks.refused = say;
-  hooks.certificates = say;
+  hooks.refused = cli::say;
+  hooks.certificates = cli::say;
   auto opened = net::Gateway::open(address.first, address.second, target.auth, {}, hooks);
   if (!opened) return core::fail(opened.error().within("--relay " + listen));
   gate->gateway_ = std::move(*opened);
@@ -50,14 +50,14 @@ core::Result<std::shared_ptr<net::Tunnel>> RelayGate::tunnel_to(const std::strin
   if (auto known = known_tunnel(address)) return known;
   const std::size_t slash = address.rfind('/');
   if (slash == std::string::npos) {
-    return core::fail(core::ErrorCode::kConfig, "a relay at '" + address + "' without a service");
+    return core::fail(core::ErrorCode::kConfig, "the relay at '" + address + "' has no service");
   }
   TROUPE_TRY_ASSIGN(place, parse_address(address.substr(0, slash), "a relay"));
   JoinTarget there;
   there.host = place.first;
   there.port = place.second;
   there.auth = target_.auth;
-  TROUPE_TRY_ASSIGN(opened, enter(io_, there, address.substr(slash + 1), say));
+  TROUPE_TRY_ASSIGN(opened, enter(io_, there, address.substr(slash + 1), cli::say));
   std::shared_ptr<net::Tunnel> tunnel = std::move(opened);
   std::shared_ptr<net::Tunnel> oldest;  // ends without the lock
   const std::lock_guard lock(mutex_);
@@ -76,4 +76,4 @@ std::shared_ptr<net::Tunnel> RelayGate::known_tunnel(const std::string& address)
   return known != ways_.end() ? known->tunnel : nullptr;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class RelayGate {
  public:
@@ -28,7 +28,7 @@ class RelayGate {
 
   // For the subscribers of this node, which this object outlives.
   weights::RelayOptions options();
-  // Of the gateway; 0 without one.
+  // The gateway's port; 0 without one.
   std::uint16_t port() const { return gateway_ ? gateway_->port() : std::uint16_t{0}; }
 
  private:
@@ -52,4 +52,4 @@ class RelayGate {
   std::deque<Way> ways_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

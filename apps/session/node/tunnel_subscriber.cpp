@@ -3,7 +3,7 @@
 #include "apps/cli/words.hpp"
 #include "runtime/weights/push_protocol.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 
 TunnelSubscriber::TunnelSubscriber(async::IoThreads& io,
                                    const JoinTarget& target,
@@ -20,7 +20,7 @@ core::Result<std::unique_ptr<weights::WeightIntake>> TunnelSubscriber::fetch(
     return inner_->fetch(at_least, location, patience);
   }
   if (!tunnel_) {
-    TROUPE_TRY_SET(tunnel_, enter(io_, target_, "weights", say));
+    TROUPE_TRY_SET(tunnel_, enter(io_, target_, "weights", cli::say));
   }
   weights::WeightLocation near = location;
   near.socket.clear();
@@ -28,4 +28,4 @@ core::Result<std::unique_ptr<weights::WeightIntake>> TunnelSubscriber::fetch(
   return inner_->fetch(at_least, near, patience);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

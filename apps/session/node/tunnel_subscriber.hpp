@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class TunnelSubscriber final : public weights::WeightSubscriber {
  public:
@@ -33,4 +33,4 @@ class TunnelSubscriber final : public weights::WeightSubscriber {
   std::unique_ptr<net::Tunnel> tunnel_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

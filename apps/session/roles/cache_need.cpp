@@ -1,12 +1,12 @@
 #include "apps/session/roles/cache_need.hpp"
 
 #include "apps/session/roles/run_settings.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 constexpr double kGiB_bytes = 1024.0 * 1024.0 * 1024.0;
@@ -15,9 +15,7 @@ constexpr double kGiB_bytes = 1024.0 * 1024.0 * 1024.0;
 std::string gibibytes(std::uint64_t bytes) {
   const double gib = static_cast<double>(bytes) / kGiB_bytes;
   const double unit = std::pow(10.0, std::floor(std::log10(gib)) - 2);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", std::ceil(gib / unit) * unit);
-  return text;
+  return core::printed("%.3g", std::ceil(gib / unit) * unit);
 }
 
 }  // namespace
@@ -47,10 +45,8 @@ core::Result<void> check_cache(const config::TrainConfig& config,
                                bool on_host) {
   const engine::CacheFit fit = cache_fit_of(config, spec, group, on_host);
   if (fit.fits()) return {};
-  char given[32];
-  std::snprintf(given, sizeof given, "%g", config.rollout.kv_cache_gb);
   return core::fail(core::ErrorCode::kConfig,
-                    "--rollout.kv_cache_gb " + std::string(given) + " (" +
+                    core::printed("--rollout.kv_cache_gb %g (", config.rollout.kv_cache_gb) +
                         std::to_string(engine_limits(config).kv_bytes_max) +
                         " bytes) cannot hold the longest sample: a prompt of " +
                         std::to_string(group.prompt) + " tokens with --rollout.max_new_tokens " +
@@ -61,4 +57,4 @@ core::Result<void> check_cache(const config::TrainConfig& config,
                         " or more, or ask for shorter responses");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-namespace troupe::app {
+namespace troupe::session {
 
-// A group of the run: samples of a prompt of so many tokens.
+// A group of the run: samples of a prompt of that many tokens.
 engine::GroupSize longest_group(const config::TrainConfig& config,
                                 std::uint64_t prompt,
                                 std::int64_t samples);
@@ -28,4 +28,4 @@ core::Result<void> check_cache(const config::TrainConfig& config,
                                const engine::GroupSize& group,
                                bool on_host);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

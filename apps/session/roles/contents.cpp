@@ -7,9 +7,10 @@
 #include "runtime/config/eval_sets.hpp"
 #include "runtime/core/split.hpp"
 #include "runtime/data/table_reader.hpp"
-#include "runtime/learn/saved_lanes.hpp"
+#include "runtime/learn/state/state_counts.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
+#include "runtime/names/locate.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/file_hashes.hpp"
 
@@ -20,12 +21,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::Result;
 
 constexpr std::string_view kSetting = "sha256 of ";
 constexpr std::size_t kShown = 12;  // digits of a hash that are shown
@@ -48,7 +47,8 @@ Result<void> add_files(std::vector<Content>& all,
                        bool only_warns = false) {
   if (list.empty()) return {};
   Content content{key, {}, list, only_warns};
-  for (const std::string& file : data::split_files(list)) {
+  TROUPE_TRY_ASSIGN(files, data::files_of_sets(list));
+  for (const std::string& file : files) {
     std::error_code error;
     if (!fs::is_regular_file(file, error)) {
       return core::fail(ErrorCode::kConfig, key + ": no such file: " + file);
@@ -252,10 +252,12 @@ Result<store::RunStart> start_run(const config::TrainConfig& config,
   const auto check = [&](const store::Checkpoint& checkpoint, bool branch) -> Result<Notes> {
     const Hashes theirs = hashes_of_json(checkpoint.state_json);
     Notes notes;
-    const auto lanes = learn::saved_lanes(checkpoint.folder / "policy");
-    if (branch && lanes && *lanes != config.train.lanes) {  // else the run's configuration says it
-      notes.push_back("changed since the checkpoint: train.lanes was " + std::to_string(*lanes) +
-                      " and is " + std::to_string(config.train.lanes));
+    const auto counts = learn::read_counts(checkpoint.folder / "policy");
+    // Otherwise the run's configuration says it.
+    if (branch && counts && counts->lanes != config.train.lanes) {
+      notes.push_back("changed since the checkpoint: train.lanes was " +
+                      std::to_string(counts->lanes) + " and is " +
+                      std::to_string(config.train.lanes));
     }
     if (theirs.empty()) return notes;
     const auto& ours = contents.get();
@@ -277,7 +279,7 @@ Result<store::RunStart> start_run(const config::TrainConfig& config,
                           store::branch_flags(checkpoint.folder, config.run.path) +
                           " goes on from there with the new");
   };
-  return store::start_run(config, origins, check);
+  return store::start_run(config, origins, may_grow(config), check);
 }
 
 Result<void> check_experience(store::RunStart& start, Hashing& contents) {
@@ -363,4 +365,4 @@ Hashes hashes_of_settings(const Settings& settings) {
   return hashes;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

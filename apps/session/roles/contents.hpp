@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // One thing that is hashed.
 struct Content {
@@ -39,7 +39,7 @@ core::Result<std::vector<Content>> contents_of_role(const config::TrainConfig& c
                                                     const std::string& kind,
                                                     const std::string& role);
 
-// Hashes contents on a thread of low priority, beside whatever loads the same files. Owned by one
+// Hashes contents on a thread of low priority, while others load the same files. Owned by one
 // thread; `get` may be called on any. The destructor stops the hashing.
 class Hashing {
  public:
@@ -82,7 +82,7 @@ core::Result<store::RunStart> start_run(const config::TrainConfig& config,
                                         const Hashing& contents);
 
 // Removes the experience log of the run folder, with a note, unless it was sampled with the same
-// contents; then has `contents` write its hashes beside it. For the first session of a process.
+// contents; then has `contents` write its hashes next to it. For the first session of a process.
 core::Result<void> check_experience(store::RunStart& start, Hashing& contents);
 
 // Converts hashes, and the class of arithmetic, to and from the JSON text in a checkpoint's
@@ -104,4 +104,4 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 Settings settings_of(const Hashes& hashes);
 Hashes hashes_of_settings(const Settings& settings);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

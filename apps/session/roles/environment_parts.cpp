@@ -15,10 +15,8 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-using core::Result;
 
 // Templates that write a date write this one, so that a run's prompts do not depend on the day:
 // 2024-07-26, the one of Llama's own examples.
@@ -51,7 +49,8 @@ constexpr const char* kKeyOf = "the key of sessions";
 
 // The key that opening a session wants: the one that the configuration names, else one of the run,
 // in a file that only its user can read.
-Result<void> give_key(const config::TrainConfig& config, actors::SessionAddress& address) {
+Result<void> give_key(const config::TrainConfig& config,
+                      actors::environment::SessionAddress& address) {
   if (config.env.open) return {};
   const std::string flag = "--env.listen_key";
   if (!config.env.listen_key.empty()) {
@@ -71,32 +70,34 @@ Result<void> give_key(const config::TrainConfig& config, actors::SessionAddress&
 
 }  // namespace
 
-Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& config) {
-  actors::EnvironmentParts parts;
+Result<actors::environment::EnvironmentParts> make_environment(const config::TrainConfig& config) {
+  actors::environment::EnvironmentParts parts;
   TROUPE_TRY_SET(parts.model, policy_model(config));
   if (!config.env.command.empty()) {
-    actors::AgentProgramOptions options;
+    actors::environment::AgentProgramOptions options;
     options.command = config.env.command;
     options.confined = config.env.confined;
     options.time_limit = seconds_of(config.env.episode_timeout_s);
-    options.say = &warn;
-    TROUPE_TRY_SET(parts.program, actors::make_agent_program(std::move(options)));
+    options.say = &cli::warn;
+    TROUPE_TRY_SET(parts.program, actors::environment::make_agent_program(std::move(options)));
   } else if (!config.env.openenv.empty()) {
-    actors::OpenEnvOptions options;
+    actors::environment::OpenEnvOptions options;
     options.url = config.env.openenv;
     options.action = config.env.action;
-    TROUPE_TRY_SET(parts.environment, actors::make_openenv_environment(std::move(options)));
+    TROUPE_TRY_SET(parts.environment,
+                   actors::environment::make_openenv_environment(std::move(options)));
   } else if (!config.env.listen.empty()) {
     TROUPE_TRY_ASSIGN(place, parse_address(config.env.listen, "--env.listen"));
-    parts.address = actors::SessionAddress{place.first, place.second, ""};
+    parts.address = actors::environment::SessionAddress{place.first, place.second, ""};
     TROUPE_TRY(give_key(config, *parts.address));
   } else {
-    actors::PythonEnvironmentOptions options;
+    actors::environment::PythonEnvironmentOptions options;
     options.file = config.env.python;
     options.workers = static_cast<std::size_t>(config.env.workers);
     options.interpreter = config.env.interpreter;
-    options.say = &warn;
-    TROUPE_TRY_SET(parts.environment, actors::make_python_environment(std::move(options)));
+    options.say = &cli::warn;
+    TROUPE_TRY_SET(parts.environment,
+                   actors::environment::make_python_environment(std::move(options)));
   }
   parts.settings.turns_max = static_cast<std::int32_t>(config.env.turns_max);
   parts.settings.tokens_max = config.env.tokens_max;
@@ -112,8 +113,8 @@ Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& con
   parts.settings.now_unix_s = kTemplateDate;
   parts.settings.front = config.data.add_special_tokens;
   parts.episodes_max = static_cast<std::size_t>(config.env.episodes_max);
-  parts.note = &warn;
+  parts.note = &cli::warn;
   return parts;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -6,7 +6,7 @@
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/result.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 
 // Sets the keys of `to` that say what the environment is to those of `from`; limits stay.
 template <class Env>
@@ -25,6 +25,7 @@ void take_form(const Env& from, Env& to) {
 }
 
 // Errors: kConfig naming file or key; those of reading tokenizer and chat template.
-core::Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& config);
+core::Result<actors::environment::EnvironmentParts> make_environment(
+    const config::TrainConfig& config);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

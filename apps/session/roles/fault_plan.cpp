@@ -8,10 +8,8 @@
 #include <sstream>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-using core::ErrorCode;
 
 std::optional<ErrorCode> code_named(std::string name) {
   for (char& letter : name)
@@ -121,4 +119,4 @@ std::shared_ptr<weights::WeightSubscriber> FaultPlan::around(
   return std::make_shared<FaultySubscriber>(std::move(subscriber), *this, role);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class FaultPlan {
  public:
@@ -50,4 +50,4 @@ class FaultPlan {
   std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

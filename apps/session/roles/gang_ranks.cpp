@@ -4,17 +4,15 @@
 #include "apps/session/roles/role_devices.hpp"
 #include "kernels/cuda/device_team.hpp"
 #include "runtime/collective/nccl_link.hpp"
-#include "runtime/learn/libtorch.hpp"
 #include "runtime/learn/ranks/block_shards.hpp"
+#include "runtime/learn/torch/libtorch.hpp"
 #include "runtime/net/own_address.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe::session {
 
-using core::ErrorCode;
-using core::Result;
 using Gang = std::shared_ptr<collective::Collectives>;
 
 namespace {
@@ -36,7 +34,7 @@ Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& net
   options.gang = gang_of(spawn);
   options.rank = static_cast<int>(spawn.rank);
   options.size = static_cast<int>(spawn.ranks);
-  if (spawn.rank == 0) options.log = &warn;  // one line of the gang
+  if (spawn.rank == 0) options.log = &cli::warn;  // one line of the gang
   if (!network.empty()) {
     auto own = net::own_address_in(network);
     if (!own) return core::fail(own.error().within("--cluster.trusted_network"));
@@ -72,11 +70,12 @@ Result<Gang> GangRanks::join(const actors::Spawn& spawn,
                              const MakeLink& link) {
   TROUPE_TRY_ASSIGN(gang, begin(spawn, network));
   auto company =
-      std::make_unique<actors::CompanyRendezvous>(ask_, spawn.name, spawn.epoch, arithmetic);
+      std::make_unique<actors::gang::CompanyRendezvous>(ask_, spawn.name, spawn.epoch, arithmetic);
   TROUPE_TRY(connect(*gang, spawn, std::move(company), network));
   if (link) TROUPE_TRY(gang->use(link()));
   if (spawn.rank == 0 && !gang->link_name().empty()) {
-    say("the ranks of " + spawn.kind + " move bytes between their devices by " + gang->link_name());
+    cli::say("the ranks of " + spawn.kind + " move bytes between their devices by " +
+             gang->link_name());
   }
   const std::lock_guard lock(mutex_);
   ranks_[spawn.name].connected = true;
@@ -128,4 +127,4 @@ GangRanks::MakeLink link_of_rank(const actors::Spawn& spawn,
   };
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

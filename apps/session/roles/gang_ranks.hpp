@@ -1,4 +1,4 @@
-// The ranks of gangs that this process plays: each meets the others of its gang through the
+// The ranks of gangs that this process runs: each meets the others of its gang through the
 // company, and is let go when its role is to stop, so that nobody waits for a gang that is over.
 // Owned by the role loader; any thread. And what else a trainer's role that is a rank is made with,
 // to which every rank comes alike.
@@ -21,13 +21,13 @@
 #include <optional>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class GangRanks {
  public:
   // `ask`: null where no gang can be met. `gateway`: the way to ranks of other hosts; none on the
   // head's own host, which they come to.
-  GangRanks(actors::AskToMeet ask, std::optional<collective::GatewayWay> gateway)
+  GangRanks(actors::gang::AskToMeet ask, std::optional<collective::GatewayWay> gateway)
       : ask_(std::move(ask)), gateway_(std::move(gateway)) {}
 
   // Connects a rank that is being started with the others of its gang; blocks until all are
@@ -62,7 +62,7 @@ class GangRanks {
                              std::unique_ptr<collective::Rendezvous> company,
                              const std::string& network);
 
-  const actors::AskToMeet ask_;
+  const actors::gang::AskToMeet ask_;
   const std::optional<collective::GatewayWay> gateway_;
   std::mutex mutex_;
   std::map<std::string, Rank> ranks_;               // by role
@@ -82,4 +82,4 @@ GangRanks::MakeLink link_of_rank(const actors::Spawn& spawn,
                                  const config::TrainConfig& config,
                                  core::TeamRunner& team);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 constexpr std::string_view kModule = "the module ";
@@ -48,4 +48,4 @@ void LoadedModules::add_to(Hashes& hashes) const {
   hashes.insert(known_.begin(), known_.end());
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,4 +1,4 @@
-// The files that the code of rewards and environments has loaded beside its own, with their
+// The files that the code of rewards and environments has loaded besides its own, with their
 // SHA-256: its workers report them (Scores::modules). They are kept in checkpoints and compared
 // when a run goes on, as reward code is: a change is told. Used under its owner's lock. Bound:
 // kModules_max.
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 class LoadedModules {
  public:
@@ -28,4 +28,4 @@ class LoadedModules {
   Hashes known_;  // by "the module FILE of WHO"
 };
 
-}  // namespace troupe::app
+}  // namespace troupe::session

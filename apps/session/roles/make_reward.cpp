@@ -10,42 +10,46 @@
 #include "apps/cli/words.hpp"
 #include "runtime/core/check.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 
-core::Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConfig& config) {
+core::Result<std::unique_ptr<actors::reward::RewardCalls>> make_reward(
+    const config::TrainConfig& config) {
   if (!config.reward.http.empty()) {
     const bool samples = config.reward.http_format == "sample";
-    return actors::make_http_reward(config.reward.http, samples ? actors::RewardFormat::kSample
-                                                                : actors::RewardFormat::kOpenRlhf);
+    return actors::reward::make_http_reward(
+        config.reward.http,
+        samples ? actors::reward::RewardFormat::kSample : actors::reward::RewardFormat::kOpenRlhf);
   }
   if (!config.reward.python.empty()) {
-    actors::PythonRewardOptions options;
+    actors::reward::PythonRewardOptions options;
     options.file = config.reward.python;
     options.workers = static_cast<std::size_t>(config.reward.workers);
     options.interpreter = config.reward.interpreter;
-    return actors::make_python_reward(std::move(options));
+    return actors::reward::make_python_reward(std::move(options));
   }
   if (config.reward.rule.empty()) return make_judge(config);
   const auto workers = static_cast<std::size_t>(config.reward.workers);
-  if (config.reward.rule == "math") return actors::make_math_reward(workers, &say);
+  if (config.reward.rule == "math") return actors::reward::make_math_reward(workers, &cli::say);
   if (config.reward.rule == "code") {
     const auto& code = config.reward.code;
-    return actors::make_code_reward({code.timeout_s, code.memory_mb, code.score == "all", workers});
+    return actors::reward::make_code_reward(
+        {code.timeout_s, code.memory_mb, code.score == "all", workers});
   }
-  const auto kind = actors::rule_kind(config.reward.rule);
+  const auto kind = actors::reward::rule_kind(config.reward.rule);
   TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
-  TROUPE_TRY_ASSIGN(rule, actors::make_rule_reward(*kind, config.reward.rule_pattern));
-  return actors::make_queued_reward(std::move(rule));
+  TROUPE_TRY_ASSIGN(rule, actors::reward::make_rule_reward(*kind, config.reward.rule_pattern));
+  return actors::reward::make_queued_reward(std::move(rule));
 }
 
-core::Result<std::unique_ptr<actors::RewardCalls>> make_judge(const config::TrainConfig& config) {
-  actors::JudgeOptions options;
+core::Result<std::unique_ptr<actors::reward::RewardCalls>> make_judge(
+    const config::TrainConfig& config) {
+  actors::reward::JudgeOptions options;
   options.urls = config.reward.judge;
   options.model = config.reward.judge_model;
-  TROUPE_TRY_SET(options.rubric, actors::read_rubric(config.reward.judge_rubric));
+  TROUPE_TRY_SET(options.rubric, actors::reward::read_rubric(config.reward.judge_rubric));
   TROUPE_TRY_SET(options.key, actors::read_key(config.reward.judge_key, "the judge's API key",
                                                "--reward.judge_key"));
-  return actors::make_judge_reward(std::move(options));
+  return actors::reward::make_judge_reward(std::move(options));
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

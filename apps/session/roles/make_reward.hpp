@@ -8,14 +8,16 @@
 
 #include <memory>
 
-namespace troupe::app {
+namespace troupe::session {
 
-// The rule, Python function or servers, or the judge where there is none of them. Errors: kConfig
+// The rule, Python function or servers, or the judge where there are none of those. Errors: kConfig
 // naming file or key.
-core::Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConfig& config);
+core::Result<std::unique_ptr<actors::reward::RewardCalls>> make_reward(
+    const config::TrainConfig& config);
 
 // The judge of reward.judge and its other keys. Errors (kConfig): those of its rubric, key and
 // URLs.
-core::Result<std::unique_ptr<actors::RewardCalls>> make_judge(const config::TrainConfig& config);
+core::Result<std::unique_ptr<actors::reward::RewardCalls>> make_judge(
+    const config::TrainConfig& config);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -18,10 +18,8 @@
 #include <algorithm>
 #include <set>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-using core::ErrorCode;
 
 // Makes the seed of a critic's fresh score head differ from all other seeds from train.seed.
 constexpr std::uint64_t kCriticHead = 0x637269746963;
@@ -74,7 +72,7 @@ core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
   data::DatasetColumns columns;
   columns.input_key = config.data.input_key;
   columns.known_formats = false;
-  columns.front = config.data.add_special_tokens;
+  columns.add_special_tokens = config.data.add_special_tokens;
   TROUPE_TRY_ASSIGN(rows, data::load_prompts(config.data.pretrain_dataset, columns));
   auto texts = std::make_shared<learn::PtxTexts>();
   texts->coef = config.actor.ptx_coef;
@@ -86,7 +84,7 @@ core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
       return core::fail(core::ErrorCode::kData,
                         row.where + ": data.pretrain_dataset holds texts, this row has messages");
     }
-    TROUPE_TRY_ASSIGN(tokens, tokenizer.ids(row.prompt, columns.front));
+    TROUPE_TRY_ASSIGN(tokens, tokenizer.ids(row.prompt, columns.add_special_tokens));
     if (!tokenizer.eos_ids().empty()) tokens.push_back(tokenizer.eos_ids().front());
     add_pieces(tokens, size, texts->texts);
   }
@@ -111,7 +109,7 @@ std::vector<config::ListedReward> listed(const config::TrainConfig& config) {
   return std::move(*items);
 }
 
-// Of a configuration with one reward.
+// The kind of reward of a configuration that has one.
 RewardPart::Kind kind_of(const config::TrainConfig& one) {
   if (!one.reward.judge.empty()) return RewardPart::Kind::kJudge;
   if (!one.reward.model_name_or_path.empty()) return RewardPart::Kind::kModel;
@@ -209,11 +207,11 @@ core::Result<void> check_reward_models(const config::TrainConfig& config, bool a
   for (const RewardPart& part : reward_parts(config)) {
     if (part.kind == RewardPart::Kind::kModel) {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
-      TROUPE_TRY(actors::check_reward_folder(folder, as_chat));
+      TROUPE_TRY(actors::reward::check_reward_folder(folder, as_chat));
     } else if (part.kind == RewardPart::Kind::kProcess) {
       TROUPE_TRY_ASSIGN(process, process_options(config_of(config, part)));
-      process.columns.as_chat = as_chat;
-      TROUPE_TRY(actors::check_process_folder(process));
+      process.columns.apply_chat_template = as_chat;
+      TROUPE_TRY(actors::reward::check_process_folder(process));
     }
   }
   return {};
@@ -261,7 +259,7 @@ learn::CriticSettings critic_settings(const config::TrainConfig& config,
   settings.value_clip = config.critic.value_clip;
   settings.save_dtype = save_dtype(config);
   settings.optim = optim_of(config.critic, config);
-  settings.optim.checkpointing = config.actor.gradient_checkpointing_enable;
+  settings.optim.gradient_checkpointing_enable = config.actor.gradient_checkpointing_enable;
   settings.optim.freeze_pad_embedding = config.actor.freeze_pad_embedding;
   if (config.reward.normalize == config::Normalize::kStored) {
     settings.scale = 1 / spec.score_std;
@@ -338,27 +336,26 @@ std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
   return parts;
 }
 
-core::Result<actors::ProcessRewardOptions> process_options(const config::TrainConfig& config) {
+core::Result<actors::reward::ProcessRewardOptions> process_options(
+    const config::TrainConfig& config) {
   const auto& own = config.reward.process;
-  actors::ProcessRewardOptions options;
+  actors::reward::ProcessRewardOptions options;
   TROUPE_TRY_SET(options.folder, model::resolve_model(own.model_name_or_path));
   options.rows_max = config.train.micro_tokens_max;
   options.gives_steps = own.reduce == "steps";
-  options.reduce = actors::step_reduce(own.reduce).value_or(actors::StepReduce::kSum);
+  options.reduce =
+      actors::reward::step_reduce(own.reduce).value_or(actors::reward::StepReduce::kSum);
   options.placeholder = own.placeholder_token;
   options.reward_tokens = own.reward_tokens;
   options.separator = own.step_separator;
-  options.columns.as_chat = config.data.apply_chat_template;
-  options.columns.front = config.data.add_special_tokens;
-  options.columns.input_key = config.data.input_key;
-  options.columns.input_template = config.data.input_template;
+  options.columns.take(config.data);
   return options;
 }
 
-core::Result<std::unique_ptr<actors::RewardSource>> make_process_reward(
+core::Result<std::unique_ptr<actors::reward::RewardSource>> make_process_reward(
     const config::TrainConfig& config, core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(options, process_options(config));
-  return actors::make_process_reward(std::move(options), team);
+  return actors::reward::make_process_reward(std::move(options), team);
 }
 
 config::TrainConfig config_of(const config::TrainConfig& config, const RewardPart& part) {
@@ -371,20 +368,17 @@ config::TrainConfig config_of(const config::TrainConfig& config, const RewardPar
   return config;
 }
 
-core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
+core::Result<std::unique_ptr<actors::reward::RewardSource>> make_model_reward(
     const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(path, model::resolve_model(folder));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(path));
   TROUPE_TRY(model::check_memory(spec, team.memory(), "reward"));
-  actors::ModelRewardOptions options;
+  actors::reward::ModelRewardOptions options;
   options.folder = path;
   options.rows_max = config.train.micro_tokens_max;
   options.normalise = config.reward.normalize == config::Normalize::kStored;
-  options.columns.as_chat = config.data.apply_chat_template;
-  options.columns.front = config.data.add_special_tokens;
-  options.columns.input_key = config.data.input_key;
-  options.columns.input_template = config.data.input_template;
-  return actors::make_model_reward(std::move(options), team);
+  options.columns.take(config.data);
+  return actors::reward::make_model_reward(std::move(options), team);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

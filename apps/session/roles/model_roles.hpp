@@ -9,8 +9,8 @@
 #include "actors/reward/reward_source.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/critic_trainer.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/model/load_elements.hpp"
 #include "runtime/model/packed.hpp"
 
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // The settings of the policy's trainer with the texts of the ptx term, read and tokenised.
 // `updates`: of the whole run; `model`: the folder of the policy with its tokenizer. A text ends
@@ -63,7 +63,7 @@ core::Result<std::shared_ptr<const model::PackedWeights>> frozen_weights(
     const std::string& from,
     const char* key,
     core::TeamRunner& team);
-// The same checks, without reading weights.
+// Makes those checks without reading weights.
 core::Result<void> check_frozen_folder(const config::TrainConfig& config,
                                        const std::string& from,
                                        const char* key);
@@ -78,7 +78,7 @@ struct RewardPart {
   std::string role;    // "reward/0", "reward/rm-small"; kFeedbackPeer, which is no role
   std::string folder;  // of a learned model as configured, else ""
   double weight = 1;
-  std::string set;  // of eval.sets, whose prompts alone it scores; "": of the run
+  std::string set;      // of eval.sets, whose prompts alone it scores; "": of the run
   bool listed = false;  // an item of reward.list, whose name it has
 };
 
@@ -105,11 +105,12 @@ config::TrainConfig config_of(const config::TrainConfig& config, const RewardPar
 core::Result<void> check_model_roles(const config::TrainConfig& config);
 
 // The options of the run's process reward model.
-core::Result<actors::ProcessRewardOptions> process_options(const config::TrainConfig& config);
+core::Result<actors::reward::ProcessRewardOptions> process_options(
+    const config::TrainConfig& config);
 
 // Loads a process reward model as a reward source; `team` outlives it. Errors: those of
 // actors::make_process_reward.
-core::Result<std::unique_ptr<actors::RewardSource>> make_process_reward(
+core::Result<std::unique_ptr<actors::reward::RewardSource>> make_process_reward(
     const config::TrainConfig& config, core::TeamRunner& team);
 
 // Checks the folders of the reward models alone. `as_chat`: prompts are chats, so each model needs
@@ -118,7 +119,7 @@ core::Result<void> check_reward_models(const config::TrainConfig& config, bool a
 
 // Loads a learned reward model as a reward source; `team` outlives it. Errors: those of
 // actors::make_model_reward.
-core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
+core::Result<std::unique_ptr<actors::reward::RewardSource>> make_model_reward(
     const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

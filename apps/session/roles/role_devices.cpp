@@ -11,7 +11,7 @@
 #include <charconv>
 #include <map>
 
-namespace troupe::app {
+namespace troupe::session {
 
 namespace {
 
@@ -57,7 +57,8 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   if (config.method == config::kPpo && !config.teacher.model_name_or_path.empty())
     devices.push_back(device_of(config, "teacher"));
   const auto rewards = run_rewards(config);
-  if (std::ranges::any_of(rewards, [](const RewardPart& part) { return !part.folder.empty(); })) devices.push_back(device_of(config, "reward"));
+  if (std::ranges::any_of(rewards, [](const RewardPart& part) { return !part.folder.empty(); }))
+    devices.push_back(device_of(config, "reward"));
   return devices;
 }
 
@@ -98,9 +99,9 @@ core::Result<void> check_role_devices(const config::TrainConfig& config) {
   const bool one_process = config.cluster.transport == config::Transport::kLoopback;
   for (const RoleDevice& role : role_devices(config)) {
     if (!one_process && std::find(here.begin(), here.end(), role.kind) == here.end()) continue;
-    TROUPE_TRY(check_device(role.text(), role.device));
+    TROUPE_TRY(cli::check_device(role.text(), role.device));
   }
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct RoleDevice {
   std::string kind;         // of role: "policy"
@@ -31,7 +31,7 @@ RoleDevice device_of(const config::TrainConfig& config,
 // The devices of the kinds of roles that this run has: all that policy, critic or generators name.
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config);
 
-// Of the first `generators` generators, how many are on a GPU.
+// How many of the first `generators` generators are on a GPU.
 std::uint32_t generators_on_gpus(const config::TrainConfig& config, std::uint32_t generators);
 
 // "policy on cuda:0, generators in turn on cuda:1 and cuda:2", "ranks of the policy on cuda:0 and
@@ -43,4 +43,4 @@ std::string devices_text(const config::TrainConfig& config);
 // naming the key.
 core::Result<void> check_role_devices(const config::TrainConfig& config);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -4,107 +4,45 @@
 #include "apps/session/roles/teachers.hpp"
 #include "runtime/config/environments.hpp"
 #include "runtime/core/crc32c.hpp"
+#include "runtime/core/texts.hpp"
 
-#include <cstdio>
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-void set_objective(const config::TrainConfig& config, learn::AlgoSettings& algo) {
-  algo.objective = config.algo.objective;
-  algo.correction = config.algo.correction.type;
-  algo.correction_low = config.algo.correction.low;
-  algo.correction_high = config.algo.correction.high;
-  algo.reducer = config.algo.reducer;
-  const auto longest = static_cast<double>(config.rollout.max_new_tokens);
-  algo.reducer_constant = config.algo.reducer_constant > 0 ? config.algo.reducer_constant : longest;
-  algo.eps_clip_low = algo.eps_clip_high = config.actor.eps_clip;
-  if (config.actor.eps_clip_low_high.size() == 2) {
-    algo.eps_clip_low = config.actor.eps_clip_low_high[0];
-    algo.eps_clip_high = config.actor.eps_clip_low_high[1];
-  }
-  algo.dual_clip = config.actor.dual_clip;
-  algo.correction_max = config.algo.correction_max;
-  algo.cispo_max = config.algo.cispo_max;
-  algo.dpo_beta = config.algo.dpo_beta;
-  algo.entropy_coef = config.actor.entropy_coef;
-  algo.temperature = config.rollout.temperature;
-  algo.samples_per_prompt = config.rollout.n_samples_per_prompt;
-}
-
-void set_kl(const config::TrainConfig& config, learn::AlgoSettings& algo) {
-  algo.kl_coef = config.algo.kl.init_coef;
-  algo.kl_estimator = config.algo.kl.estimator;
-  algo.kl_in_loss = config.algo.kl.use_loss;
-  algo.kl_per_sample = config.algo.kl.per_sample;
-  algo.kl_target = config.algo.kl.target;
-  algo.kl_horizon = config.algo.kl.horizon;
-  algo.kl_stop = config.algo.kl.stop;
-}
-
-void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo) {
-  algo.estimator = config.algo.advantage.estimator;
-  algo.gamma = config.algo.advantage.gamma;
-  algo.lambda = config.algo.advantage.lambd;
-  algo.vtrace_rho_max = config.algo.advantage.rho_max;
-  algo.vtrace_c_max = config.algo.advantage.c_max;
-  algo.whiten_std = !config.algo.advantage.no_std_norm;
-  algo.own_advantage = !config.algo.advantage_file.empty();
-  algo.shaping.normalise_running = config.reward.normalize == config::Normalize::kRunning;
-  algo.shaping.overlong_tokens = config.reward.overlong_buffer_len;
-  algo.shaping.overlong_factor = config.reward.overlong_penalty_factor;
-  algo.shaping.response_tokens_max = config.rollout.max_new_tokens;
-  algo.shaping.stop_properly_coef = config.reward.stop_properly_penalty_coef;
-  algo.reward_clip_low = config.reward.clip_range[0];
-  algo.reward_clip_high = config.reward.clip_range[1];
-  algo.clip_order = config.reward.clip_order;
-  algo.credit = config.algo.credit;
-  algo.compares_steps = config.reward.process.baseline == "group";
-}
 
 learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
   learn::AlgoSettings algo;
+  algo.take(config.algo);
+  algo.take_actor(config.actor);
+  algo.shaping.take(config.reward);
+  algo.shaping.normalise_running = config.reward.normalize == config::Normalize::kRunning;
+  algo.shaping.response_tokens_max = config.rollout.max_new_tokens;
+  algo.reward_clip_low = config.reward.clip_range[0];
+  algo.reward_clip_high = config.reward.clip_range[1];
+  algo.compares_steps = config.reward.process.baseline == "group";
+  algo.own_advantage = !config.algo.advantage_file.empty();
   algo.teacher_coef = has_teacher(config) ? config.teacher.coef : 0;
   algo.reward_coef = config.teacher.reward_coef;
-  set_advantage(config, algo);
-  set_objective(config, algo);
-  set_kl(config, algo);
+  algo.temperature = config.rollout.temperature;
+  algo.samples_per_prompt = config.rollout.n_samples_per_prompt;
   return algo;
 }
 
-double beta_of(const config::TrainConfig& config) {
-  switch (config.method) {
-    case config::kKto:
-      return config.kto.beta;
-    case config::kOrpo:
-      return config.orpo.beta;
-    case config::kSimpo:
-      return config.simpo.beta;
-    case config::kCpo:
-      return config.cpo.beta;
-    case config::kBco:
-      return config.bco.beta;
-    default:
-      return config.dpo.beta;
-  }
+// The number at a key; `otherwise` for no key.
+double number_at(const config::TrainConfig& config, std::string_view key, double otherwise) {
+  return key.empty() ? otherwise : config::keys().find(key)->get<config::Float>(config);
 }
 
 learn::LossSettings loss_settings(const config::TrainConfig& config) {
+  const learn::Method& method = supervised_method(config);
   learn::LossSettings loss;
-  loss.method = config::method_names(config.method);
-  loss.beta = beta_of(config);
-  if (config.method == config::kDpo) loss.pair_loss = config.dpo.loss;
-  loss.label_smoothing = config.dpo.label_smoothing;
-  loss.nll_coef = config.method == config::kSimpo ? config.simpo.nll_loss_coef
-                  : config.method == config::kCpo ? config.cpo.nll_loss_coef
-                                                  : config.dpo.nll_loss_coef;
-  loss.length_mean = config.dpo.length_mean;
-  loss.simpo_gamma = config.simpo.gamma;
-  loss.discopop_tau = config.dpo.discopop_tau;
-  loss.desirable_weight = config.kto.desirable_weight;
-  loss.undesirable_weight = config.kto.undesirable_weight;
-  loss.teaching = {config.distill.coef, config.distill.beta, config.distill.temperature};
+  loss.take(config);
+  loss.method = std::string(method.name);
+  loss.beta = number_at(config, method.beta, loss.beta);
+  loss.nll_coef = number_at(config, method.nll_key, loss.nll_coef);
+  if (!method.pair_loss_key.empty())
+    loss.pair_loss = config::keys().find(method.pair_loss_key)->get<config::Text>(config);
   return loss;
 }
 
@@ -132,6 +70,18 @@ const config::Table& run_table() {
   return table;
 }
 
+const learn::Method& supervised_method(const config::TrainConfig& config) {
+  return *learn::Chosen<learn::Method>(config::method_names(config.method));
+}
+
+bool may_grow(const config::TrainConfig& config) {
+  const auto flat = [](const auto& section) {
+    const bool falls = section.lr_scheduler != "constant" && section.min_lr_ratio != 1;
+    return section.lr_warmup_ratio == 0 && !falls;
+  };
+  return flat(config.actor) && (!has_critic(config) || flat(config.critic));
+}
+
 bool has_environment(const config::TrainConfig& config) {
   return config.method == config::kPpo && config::environments_of(config) > 0;
 }
@@ -147,14 +97,10 @@ bool has_reference(const config::TrainConfig& config) {
 
 learn::OptimSettings optim_settings(const config::TrainConfig& config) {
   learn::OptimSettings optim = optim_of(config.actor, config);
-  optim.checkpointing = config.actor.gradient_checkpointing_enable;
-  optim.aux_loss_coef = config.actor.aux_loss_coef;
+  optim.take_model(config.actor);
   optim.panels = forward_dtype(config);
   optim.trained.freeze = config.actor.freeze;
-  optim.freeze_pad_embedding = config.actor.freeze_pad_embedding;
-  optim.trained.lora.rank = config.actor.lora.rank;
-  optim.trained.lora.alpha = config.actor.lora.alpha;
-  optim.trained.lora.target = config.actor.lora.target;
+  optim.trained.lora.take(config.actor.lora);
   optim.trained.seed = static_cast<std::uint64_t>(config.train.seed);
   return optim;
 }
@@ -163,12 +109,11 @@ learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::
   learn::TrainerSettings settings;
   settings.algo = algo_settings(config);
   settings.optim = optim_settings(config);
-  settings.batch.micro_tokens_max = config.train.micro_tokens_max;
+  settings.batch.take(config.train);
   settings.batch.mini_batches = config.mini_batches();
-  settings.batch.epochs = config.train.max_epochs;
   settings.total_steps =
       static_cast<std::int64_t>(updates) * config.mini_batches() * config.train.max_epochs;
-  if (settings.algo.estimator->has_critic) {
+  if (settings.algo.advantage.estimator->has_critic) {
     settings.freezing_steps = static_cast<std::uint64_t>(config.critic.freezing_steps);
   }
   if (config.train.enable_ema) settings.ema_beta = config.train.ema_beta;
@@ -276,13 +221,13 @@ core::Duration seconds_of(double seconds) {
   return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(seconds));
 }
 
-actors::CriticLink critic_link(const config::TrainConfig& config) {
+actors::policy::CriticLink critic_link(const config::TrainConfig& config) {
   if (!has_critic(config)) return {};
-  return {actors::kCriticRole, config.train.staleness_max == 0};
+  return {actors::controller::kCriticRole, config.train.staleness_max == 0};
 }
 
-actors::DataRoleOptions data_options(const config::TrainConfig& config) {
-  actors::DataRoleOptions options;
+actors::data::DataRoleOptions data_options(const config::TrainConfig& config) {
+  actors::data::DataRoleOptions options;
   options.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.scoring.temperature = static_cast<float>(config.rollout.temperature);
@@ -299,7 +244,7 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   if (config.algo.dynamic_filtering_enable) {
     options.filter.emplace();
     const config::Floats& range = config.algo.dynamic_filtering_range;
-    if (!range.empty()) options.filter->range = actors::MeanRange{range[0], range[1]};
+    if (!range.empty()) options.filter->range = actors::data::MeanRange{range[0], range[1]};
     // Without a number of updates the passes over the data decide when a run has had enough.
     if (config.train.max_steps == 0) {
       options.episodes = static_cast<std::uint64_t>(config.train.num_episodes);
@@ -308,12 +253,13 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   return options;
 }
 
-std::vector<actors::HeldOutRewards> held_out_rewards(
-    const config::TrainConfig& config, const std::vector<actors::RunPlan::HeldOut>& sets) {
+std::vector<actors::data::HeldOutRewards> held_out_rewards(
+    const config::TrainConfig& config,
+    const std::vector<actors::controller::RunPlan::HeldOut>& sets) {
   const std::vector<RewardPart> parts = reward_parts(config);
-  std::vector<actors::HeldOutRewards> all;
+  std::vector<actors::data::HeldOutRewards> all;
   for (const auto& set : sets) {
-    actors::HeldOutRewards& own = all.emplace_back();
+    actors::data::HeldOutRewards& own = all.emplace_back();
     own.prompts = set.groups;
     for (const RewardPart& part : parts) {
       if (part.set.empty() || part.set != set.name) continue;
@@ -325,7 +271,7 @@ std::vector<actors::HeldOutRewards> held_out_rewards(
 }
 
 core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
-                                              actors::PromptSource& problems) {
+                                              actors::data::PromptSource& problems) {
   std::uint32_t crc = 0;
   for (std::uint64_t i = 0; i < problems.size(); ++i) {
     TROUPE_TRY_ASSIGN(problem, problems.at(i));
@@ -336,17 +282,14 @@ core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
   }
   for (const std::string& set : config.eval.sets)
     crc = core::text_crc32c(set, crc);
-  char line[128];
-  std::snprintf(line, sizeof line, "%llu problems (crc32c %08x), %lld samples at temperature %g",
-                static_cast<unsigned long long>(problems.size()), crc,
-                static_cast<long long>(config.eval.n_samples_per_prompt), config.eval.temperature);
-  return std::string(line);
+  return core::printed("%zu problems (crc32c %08x), %ld samples at temperature %g", problems.size(),
+                       crc, config.eval.n_samples_per_prompt, config.eval.temperature);
 }
 
-actors::RunPlan run_plan(const config::TrainConfig& config,
-                         std::uint64_t updates,
-                         std::vector<actors::RunPlan::HeldOut> held_out) {
-  actors::RunPlan plan;
+actors::controller::RunPlan run_plan(const config::TrainConfig& config,
+                                     std::uint64_t updates,
+                                     std::vector<actors::controller::RunPlan::HeldOut> held_out) {
+  actors::controller::RunPlan plan;
   plan.updates = updates;
   plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
   plan.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
@@ -356,7 +299,7 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.sampling = sampling_spec(config);
   plan.straggler_timeout = seconds_of(config.rollout.straggler_timeout_s);
   plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
-  const actors::DataRoleOptions data = data_options(config);
+  const actors::data::DataRoleOptions data = data_options(config);
   plan.rewards = data.rewards;
   plan.reward_formula = data.reward_formula;
   plan.reward_away = data.scoring.patience.away_max;
@@ -374,10 +317,10 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   return plan;
 }
 
-actors::RunPlan step_plan(const config::TrainConfig& config,
-                          std::uint64_t steps,
-                          std::uint64_t evaluation_rows) {
-  actors::RunPlan plan;
+actors::controller::RunPlan step_plan(const config::TrainConfig& config,
+                                      std::uint64_t steps,
+                                      std::uint64_t evaluation_rows) {
+  actors::controller::RunPlan plan;
   plan.unit = "step";
   plan.logs_groups = false;
   plan.updates = plan.logged_until = steps;  // every step can be taken again
@@ -389,4 +332,4 @@ actors::RunPlan step_plan(const config::TrainConfig& config,
   return plan;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -11,15 +11,15 @@
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/engine/types.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/learn/supervised/settings.hpp"
-#include "runtime/learn/trainer.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // The table of configuration keys with what the learning code adds: the names of objectives,
 // estimators and the like, and the rules for combining them. Made at the first call; immutable.
@@ -29,27 +29,9 @@ const config::Table& run_table();
 template <class Section>
 learn::OptimSettings optim_of(const Section& section, const config::TrainConfig& config) {
   learn::OptimSettings optim;
-  optim.kind = section.optim;
-  optim.lr = section.adam.lr;
-  optim.beta1 = section.adam.betas[0];
-  optim.beta2 = section.adam.betas[1];
-  optim.eps = section.adam.eps;
-  optim.weight_decay = section.adam.weight_decay;
-  optim.momentum = section.sgd.momentum;
-  optim.muon.lr = section.muon.lr;
-  optim.muon.momentum = section.muon.momentum;
-  optim.muon.nesterov = section.muon.nesterov;
-  optim.muon.ns_steps = section.muon.ns_steps;
-  optim.groups = *learn::parse_param_groups(section.param_groups);
-  optim.grad_norm_max = section.max_norm;
-  optim.schedule = section.lr_scheduler;
-  optim.warmup_ratio = section.lr_warmup_ratio;
-  optim.lr_min_ratio = section.min_lr_ratio;
-  optim.lr_decay_ratio = section.lr_decay_ratio;
-  optim.lr_cycles = section.lr_cycles;
-  optim.nonfinite_steps_max = config.train.nonfinite_steps_max;
-  optim.lanes = config.train.lanes;
-  optim.offload = config.train.offload;
+  optim.take(section);
+  optim.take_train(config.train);
+  optim.groups = *learn::parse_param_groups(optim.param_groups);
   return optim;
 }
 
@@ -57,6 +39,10 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
 // supervised training is part of its trainer.)
 bool has_critic(const config::TrainConfig& config);
 bool has_reference(const config::TrainConfig& config);
+// No number of the run depends on its length: without warm-up and decay the learning rate does not.
+bool may_grow(const config::TrainConfig& config);
+// The row of the run's method, which is a supervised one.
+const learn::Method& supervised_method(const config::TrainConfig& config);
 // Whether the samples of the run are episodes of an environment.
 bool has_environment(const config::TrainConfig& config);
 
@@ -97,30 +83,31 @@ engine::EngineLimits engine_limits(const config::TrainConfig& config);
 core::Duration seconds_of(double seconds);
 
 // The address of the policy's critic, and whether the two train one after the other.
-actors::CriticLink critic_link(const config::TrainConfig& config);
+actors::policy::CriticLink critic_link(const config::TrainConfig& config);
 
 // The options of the data role, without its callbacks.
-actors::DataRoleOptions data_options(const config::TrainConfig& config);
+actors::data::DataRoleOptions data_options(const config::TrainConfig& config);
 
 // The rewards of the sets of held-out prompts, in their order.
-std::vector<actors::HeldOutRewards> held_out_rewards(
-    const config::TrainConfig& config, const std::vector<actors::RunPlan::HeldOut>& sets);
+std::vector<actors::data::HeldOutRewards> held_out_rewards(
+    const config::TrainConfig& config,
+    const std::vector<actors::controller::RunPlan::HeldOut>& sets);
 
 // What decides the results of an evaluation of the same weights, in one line: the held-out problems
 // (their number and a CRC of all and of eval.sets), how many samples each gets, and at which
 // temperature.
 core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
-                                              actors::PromptSource& problems);
+                                              actors::data::PromptSource& problems);
 
 // The controller's plan, without what a checkpoint and earlier sessions add. `updates`: of the
 // whole run; `held_out`: the sets of held-out problems, with their sizes.
-actors::RunPlan run_plan(const config::TrainConfig& config,
-                         std::uint64_t updates,
-                         std::vector<actors::RunPlan::HeldOut> held_out);
+actors::controller::RunPlan run_plan(const config::TrainConfig& config,
+                                     std::uint64_t updates,
+                                     std::vector<actors::controller::RunPlan::HeldOut> held_out);
 
-// The same for a supervised method: its updates are steps, its groups rows.
-actors::RunPlan step_plan(const config::TrainConfig& config,
-                          std::uint64_t steps,
-                          std::uint64_t evaluation_rows);
+// The plan of a supervised method: its updates are steps, its groups rows.
+actors::controller::RunPlan step_plan(const config::TrainConfig& config,
+                                      std::uint64_t steps,
+                                      std::uint64_t evaluation_rows);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

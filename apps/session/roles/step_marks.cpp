@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 core::Result<std::int32_t> id_of(const text::Tokenizer& tokenizer,
@@ -43,4 +43,4 @@ core::Result<data::StepMarks> step_marks(const config::TrainConfig& config,
   return marks;
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -8,14 +8,14 @@
 #include "runtime/model/process_reward.hpp"
 #include "runtime/text/tokenizer.hpp"
 
-namespace troupe::app {
+namespace troupe::session {
 
 // Empty for other methods. kConfig, naming the key: a text that is not one token, or two that are
 // the same token.
 core::Result<data::StepMarks> step_marks(const config::TrainConfig& config,
                                          const text::Tokenizer& tokenizer);
 
-// The same as it is kept in the config.json of a trained model.
+// The marks as the config.json of a trained model keeps them.
 model::ProcessReward process_reward(const config::TrainConfig& config);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

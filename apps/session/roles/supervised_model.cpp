@@ -7,24 +7,16 @@
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/packed.hpp"
 
-namespace troupe::app {
-namespace {
-
-const learn::Method& method_of_run(const config::TrainConfig& config) {
-  return *learn::Chosen<learn::Method>(config::method_names(config.method));
-}
-
-}  // namespace
-
+namespace troupe::session {
 core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
     const config::TrainConfig& config, const model::ElementsToRead& read) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
-  TROUPE_TRY_ASSIGN(params,
-                    model::load_elements(folder,
-                                         method_of_run(config).scores ? model::HeadKind::kScore
-                                                                      : model::HeadKind::kLanguage,
-                                         static_cast<std::uint64_t>(config.train.seed), read));
-  if (config.method == config::kPrm) {
+  TROUPE_TRY_ASSIGN(
+      params, model::load_elements(folder,
+                                   supervised_method(config).scores ? model::HeadKind::kScore
+                                                                    : model::HeadKind::kLanguage,
+                                   static_cast<std::uint64_t>(config.train.seed), read));
+  if (supervised_method(config).steps()) {
     params->set_config_json(
         model::with_process_reward(params->spec().config_json, process_reward(config)));
   }
@@ -57,4 +49,4 @@ core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
   return trainers->supervised(std::move(params), std::move(reference), settings, team);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

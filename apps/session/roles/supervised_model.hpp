@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace troupe::app {
+namespace troupe::session {
 
 // The weights that the run starts from; for a reward model with a score head, the folder's own or
 // one drawn from train.seed. `read`: null for everything.
@@ -28,4 +28,4 @@ core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
     core::TeamRunner& team,
     learn::Ranks ranks);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

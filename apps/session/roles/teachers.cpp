@@ -7,11 +7,8 @@
 
 #include <algorithm>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
-
-using core::ErrorCode;
-using core::Result;
 
 constexpr const char* kFolders = "teacher.model_name_or_path";
 
@@ -89,12 +86,13 @@ Result<std::int64_t> taught_context(const config::TrainConfig& config, std::int6
   return own;
 }
 
-Result<actors::TokenSpelling> token_spelling(const config::TrainConfig& config) {
+Result<actors::reference::TokenSpelling> token_spelling(const config::TrainConfig& config) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   std::error_code error;
-  if (!std::filesystem::exists(folder / "tokenizer.json", error)) return actors::TokenSpelling();
+  if (!std::filesystem::exists(folder / "tokenizer.json", error))
+    return actors::reference::TokenSpelling();
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
-  return actors::TokenSpelling([tokenizer](std::int32_t token) -> std::string {
+  return actors::reference::TokenSpelling([tokenizer](std::int32_t token) -> std::string {
     const text::TokenId id = token;
     if (tokenizer.is_special(id)) return "";
     const auto text = tokenizer.decode({&id, 1});
@@ -109,4 +107,4 @@ Result<std::shared_ptr<const model::PackedWeights>> teacher_weights(
   return frozen_weights(config, folder, kFolders, team);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -14,13 +14,13 @@
 #include <string>
 #include <vector>
 
-namespace troupe::app {
+namespace troupe::session {
 
 struct TeacherPart {
   std::string role;    // "teacher/0", "teacher/1"
   std::string folder;  // as configured; "" for a server
   std::string url;     // of a server; "" for a folder
-  std::string domain;  // that it teaches; "" when it is the only teacher
+  std::string domain;  // taught by it; "" when it is the only teacher
 
   // As messages call it: "the teacher", "the teacher of math".
   std::string name() const;
@@ -44,10 +44,10 @@ core::Result<void> check_teachers(const config::TrainConfig& config);
 core::Result<std::int64_t> taught_context(const config::TrainConfig& config, std::int64_t own);
 
 // How servers show the tokens of the policy's vocabulary; null when its folder has no tokenizer.
-core::Result<actors::TokenSpelling> token_spelling(const config::TrainConfig& config);
+core::Result<actors::reference::TokenSpelling> token_spelling(const config::TrainConfig& config);
 
 // The weights of a teacher's folder, in the memory of the team.
 core::Result<std::shared_ptr<const model::PackedWeights>> teacher_weights(
     const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team);
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,7 +1,6 @@
 #include "apps/troupe/batch/baseline.hpp"
 
 #include "runtime/data/default_columns.hpp"
-#include "runtime/data/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
@@ -11,9 +10,6 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::fail;
-using core::Result;
 using Json = nlohmann::ordered_json;
 
 struct Sums {
@@ -72,10 +68,11 @@ Result<Baseline> read_baseline(const std::filesystem::path& file, const std::str
   return out;
 }
 
-Result<std::vector<EvalFigure>> differences(const std::vector<EvalProblem>& problems,
-                                            const std::vector<std::string>& prompts,
-                                            const Baseline& baseline,
-                                            int resamples) {
+Result<std::vector<session::EvalFigure>> differences(
+    const std::vector<session::EvalProblem>& problems,
+    const std::vector<std::string>& prompts,
+    const Baseline& baseline,
+    int resamples) {
   if (prompts != baseline.prompts) {
     return fail(ErrorCode::kData,
                 "--against holds " + std::to_string(baseline.prompts.size()) +
@@ -84,11 +81,11 @@ Result<std::vector<EvalFigure>> differences(const std::vector<EvalProblem>& prob
   }
   std::vector<double> rewards, rated;
   for (std::size_t i = 0; i < problems.size(); ++i) {
-    rewards.push_back(mean_of(problems[i].scores) - baseline.rewards[i]);
+    rewards.push_back(session::mean_of(problems[i].scores) - baseline.rewards[i]);
     if (!problems[i].rated.empty() && !baseline.rated.empty())
-      rated.push_back(mean_of(problems[i].rated) - baseline.rated[i]);
+      rated.push_back(session::mean_of(problems[i].rated) - baseline.rated[i]);
   }
-  std::vector<EvalFigure> out;
+  std::vector<session::EvalFigure> out;
   TROUPE_TRY_ASSIGN(difference, learn::bootstrap_mean(rewards, resamples, 1));
   out.push_back({"reward_difference", difference});
   if (!rated.empty() && rated.size() == rewards.size()) {

@@ -25,9 +25,10 @@ core::Result<Baseline> read_baseline(const std::filesystem::path& file,
 // "reward_difference" and, where both sides have it, "reward_model_difference": the mean over
 // problems of this model's mean score minus the baseline's, with a 95 % bootstrap interval over
 // problems. `prompts`: of `problems`. Error kData: they are not the baseline's problems.
-core::Result<std::vector<EvalFigure>> differences(const std::vector<EvalProblem>& problems,
-                                                  const std::vector<std::string>& prompts,
-                                                  const Baseline& baseline,
-                                                  int resamples = 2000);
+core::Result<std::vector<session::EvalFigure>> differences(
+    const std::vector<session::EvalProblem>& problems,
+    const std::vector<std::string>& prompts,
+    const Baseline& baseline,
+    int resamples = 2000);
 
 }  // namespace troupe::app

@@ -1,5 +1,6 @@
 #include "apps/troupe/batch/batch_progress.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/observe/progress.hpp"
 
 #include <unistd.h>
@@ -23,8 +24,7 @@ BatchProgress::BatchProgress(std::string verb,
       begin_(clock_.now()),
       shown_(begin_) {
   if (first > 0) {
-    std::fprintf(stderr, "going on after %llu of %llu %s\n", static_cast<unsigned long long>(first),
-                 static_cast<unsigned long long>(all), unit_.c_str());
+    std::fprintf(stderr, "going on after %lu of %lu %s\n", first, all, unit_.c_str());
   }
 }
 
@@ -42,11 +42,7 @@ void BatchProgress::at(std::uint64_t done, std::uint64_t tokens) {
   const double seconds = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-9);
   std::string text =
       verb_ + " " + std::to_string(done) + " of " + std::to_string(all_) + " " + unit_;
-  char speed[64];
-  if (tokens > 0) {
-    std::snprintf(speed, sizeof speed, ", %.0f tokens/s", static_cast<double>(tokens) / seconds);
-    text += speed;
-  }
+  if (tokens > 0) text += core::printed(", %.0f tokens/s", static_cast<double>(tokens) / seconds);
   if (done > first_ && done < all_) {
     text += ", " +
             observe::duration_text(seconds * static_cast<double>(all_ - done) /

@@ -8,10 +8,10 @@
 
 namespace troupe::app {
 
-core::Result<void> BatchSampler::run(std::size_t first, std::size_t end, const Hooks& hooks) {
+Result<void> BatchSampler::run(std::size_t first, std::size_t end, const Hooks& hooks) {
   std::size_t next = next_done_ = first;
   for (;;) {
-    if (stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
+    if (cli::stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
     while (next < end && next - next_done_ < kOpenGroups_max)
       TROUPE_TRY(submit(next++, hooks));
     if (driver_.idle()) return {};
@@ -23,7 +23,7 @@ core::Result<void> BatchSampler::run(std::size_t first, std::size_t end, const H
   }
 }
 
-core::Result<void> BatchSampler::submit(std::size_t index, const Hooks& hooks) {
+Result<void> BatchSampler::submit(std::size_t index, const Hooks& hooks) {
   TROUPE_TRY_ASSIGN(tokens, hooks.prompt(index));
   engine::GroupRequest request;
   request.id.value = index;
@@ -31,13 +31,12 @@ core::Result<void> BatchSampler::submit(std::size_t index, const Hooks& hooks) {
   request.samples = samples_;
   request.seed = core::derive_seed(seed_, index);
   request.sampling = sampling_;
-  if (auto taken = driver_.submit(std::move(request)); !taken) {
-    return core::fail(taken.error().within("prompt " + std::to_string(index + 1)));
-  }
+  if (auto taken = driver_.submit(std::move(request)); !taken)
+    return fail(taken.error().within("prompt " + std::to_string(index + 1)));
   return {};
 }
 
-core::Result<void> BatchSampler::hand_out(const Hooks& hooks) {
+Result<void> BatchSampler::hand_out(const Hooks& hooks) {
   for (;;) {
     const auto group = open_.find(next_done_);
     if (group == open_.end() || std::ssize(group->second) < samples_) return {};

@@ -22,27 +22,27 @@ class BatchSampler {
 
   struct Hooks {
     // Returns the tokens of prompt `index`, which is sampled next. An error ends `run`.
-    std::function<core::Result<std::vector<std::int32_t>>(std::size_t index)> prompt;
+    std::function<Result<std::vector<std::int32_t>>(std::size_t index)> prompt;
     // Takes all samples of prompt `index`, in the order of their index. Called in prompt order.
-    std::function<core::Result<void>(std::size_t index, std::vector<engine::Sample> samples)> done;
+    std::function<Result<void>(std::size_t index, std::vector<engine::Sample> samples)> done;
     // Called after each step of the engine; may be empty.
-    std::function<core::Result<void>()> stepped = {};
+    std::function<Result<void>()> stepped = {};
   };
 
   // flags.seed is the seed of the whole list; prompt i is sampled with derive_seed(seed, i).
   // `samples`: number of samples of each prompt.
-  BatchSampler(engine::EngineDriver& driver, const SamplingFlags& flags, std::int64_t samples)
+  BatchSampler(engine::EngineDriver& driver, const cli::SamplingFlags& flags, std::int64_t samples)
       : driver_(driver),
         sampling_(flags.params()),
         samples_(static_cast<std::int32_t>(samples)),
         seed_(static_cast<std::uint64_t>(flags.seed)) {}
 
   // Samples prompts `first` to `end` - 1. Error kInterrupted: the user asked to stop.
-  core::Result<void> run(std::size_t first, std::size_t end, const Hooks& hooks);
+  Result<void> run(std::size_t first, std::size_t end, const Hooks& hooks);
 
  private:
-  core::Result<void> submit(std::size_t index, const Hooks& hooks);
-  core::Result<void> hand_out(const Hooks& hooks);
+  Result<void> submit(std::size_t index, const Hooks& hooks);
+  Result<void> hand_out(const Hooks& hooks);
 
   engine::EngineDriver& driver_;
   const engine::SamplingParams sampling_;

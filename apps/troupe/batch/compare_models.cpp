@@ -1,8 +1,8 @@
-#include "apps/troupe/batch/compare_models.hpp"
-
+// `troupe eval --compare A B`.
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/batch/comparison.hpp"
+#include "apps/troupe/batch/eval_flags.hpp"
 #include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/responses.hpp"
 #include "runtime/parse/written_numbers.hpp"
@@ -16,10 +16,6 @@ namespace troupe::app {
 namespace {
 
 namespace fs = std::filesystem;
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-using Json = nlohmann::ordered_json;
 
 bool is_file(const std::string& side) {
   std::error_code error;
@@ -38,51 +34,42 @@ Json score_json(const std::optional<double>& score) {
 
 class Comparing {
  public:
-  Comparing(const CompareOptions& options,
-            const PromptFlags& flags,
-            const Placement& placement,
-            const EngineFlags& engine,
-            const SamplingFlags& sampling)
-      : options_(options),
-        flags_(flags),
-        placement_(placement),
-        engine_(engine),
-        sampling_(sampling) {}
+  explicit Comparing(const EvalFlags& flags) : flags_(flags) {}
 
-  Result<void> run(const RewardFlags& reward) {
-    TROUPE_TRY_SET(source_, make_source(reward));
+  Result<void> run() {
     TROUPE_TRY(load_prompts());
-    for (std::size_t i = 0; i < 2; ++i) {
-      TROUPE_TRY_SET(responses_[i], responses_of(options_.sides[i]));
-    }
+    TROUPE_TRY_SET(source_, make_source());
+    for (std::size_t i = 0; i < 2; ++i)
+      TROUPE_TRY_SET(responses_[i], responses_of(flags_.sides[i]));
     TROUPE_TRY(pair_up());
-    TROUPE_TRY(score(reward));
-    if (!options_.out.empty()) TROUPE_TRY(write());
+    TROUPE_TRY(score());
+    if (!flags_.out.empty()) TROUPE_TRY(write());
     print();
     return {};
   }
 
  private:
-  Result<std::unique_ptr<actors::RewardSource>> make_source(const RewardFlags& reward) {
-    if (options_.reward_model.empty()) return reward.source();
-    TROUPE_TRY_SET(team_, make_team(placement_));
-    return flags_.model_source(options_.reward_model, false, *team_);
+  Result<std::unique_ptr<actors::reward::RewardSource>> make_source() {
+    if (flags_.pairs.model.empty())
+      return flags_.reward.source(session::columns_of_rows(prompts_.rows(), "--data"));
+    TROUPE_TRY_SET(team_, cli::make_team(flags_.placement));
+    return flags_.prompts.model_source(flags_.pairs.model, false, *team_);
   }
 
   Result<void> load_prompts() {
-    const bool first = is_file(options_.sides[0]);
-    const std::string& file = options_.sides[first ? 0 : 1];
-    if (flags_.data.empty() && !is_file(file)) {
+    const bool first = is_file(flags_.sides[0]);
+    const std::string& file = flags_.sides[first ? 0 : 1];
+    if (flags_.prompts.data.empty() && !is_file(file)) {
       return fail(ErrorCode::kConfig, "troupe eval --compare: two models need prompts",
                   "give --data");
     }
-    TROUPE_TRY_SET(prompts_, ComparedPrompts::load(flags_, file));
+    TROUPE_TRY_SET(prompts_, ComparedPrompts::load(flags_.prompts, file));
     return {};
   }
 
   Result<Responses> responses_of(const std::string& side) {
-    if (is_file(side)) return prompts_.responses(flags_, side, options_.response_key);
-    if (flags_.data.empty()) {
+    if (is_file(side)) return prompts_.responses(flags_.prompts, side, flags_.response_key);
+    if (flags_.prompts.data.empty()) {
       return fail(ErrorCode::kConfig, "troupe eval --compare: the model " + side + " needs prompts",
                   "give --data (a file that is not there is taken for a model)");
     }
@@ -90,14 +77,14 @@ class Comparing {
   }
 
   Result<Responses> sampled(const std::string& side) {
-    TROUPE_TRY_ASSIGN(host, EngineHost::load(side, placement_, engine_.limits()));
-    TROUPE_TRY_ASSIGN(dataset, flags_.options());
+    TROUPE_TRY_ASSIGN(host, cli::EngineHost::load(side, flags_.placement, flags_.engine.limits()));
+    TROUPE_TRY_ASSIGN(dataset, flags_.prompts.options());
     TROUPE_TRY_ASSIGN(prompts,
-                      actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
+                      actors::data::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
     BatchProgress progress("sampled", "prompts of " + side, 0, prompts->size());
     std::uint64_t tokens = 0;
     Responses all;
-    BatchSampler sampler(host->driver(), sampling_, options_.samples);
+    BatchSampler sampler(host->driver(), flags_.sampling, flags_.samples);
     BatchSampler::Hooks hooks;
     hooks.prompt = [&](std::size_t index) -> Result<std::vector<std::int32_t>> {
       TROUPE_TRY_ASSIGN(prompt, prompts->at(index));
@@ -132,7 +119,7 @@ class Comparing {
       }
       for (std::size_t k = 0; k < a.size(); ++k) {
         actors::RewardGroup group{rows[i].prompt, rows[i].label, rows[i].columns_json};
-        group.messages = actors::chat_json(rows[i]);
+        group.messages = actors::data::chat_json(rows[i]);
         group.samples = {{a[k].text}, {b[k].text}};
         groups_.push_back(std::move(group));
         places_.emplace_back(i, k);
@@ -142,8 +129,8 @@ class Comparing {
     return {};
   }
 
-  Result<void> score(const RewardFlags& reward) {
-    TROUPE_TRY_ASSIGN(scores, score_items(*source_, groups_, reward.deadline()));
+  Result<void> score() {
+    TROUPE_TRY_ASSIGN(scores, session::score_items(*source_, groups_, flags_.reward.deadline()));
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const auto [row, sample] = places_[i];
       const Response &a = responses_[0][row][sample], &b = responses_[1][row][sample];
@@ -152,7 +139,7 @@ class Comparing {
       pair.score_b = scores[2 * i + 1].value;
       pair.length_a = in_tokens_ ? a.tokens : a.characters;
       pair.length_b = in_tokens_ ? b.tokens : b.characters;
-      pair.source = source_of(parse::written_json<Json>(groups_[i].columns), options_.source_key);
+      pair.source = source_of(parse::written_json<Json>(groups_[i].columns), flags_.source_key);
       for (const std::size_t side : {2 * i, 2 * i + 1})
         if (!scores[side].value && cause_.empty()) cause_ = scores[side].cause;
       pairs_.push_back(std::move(pair));
@@ -175,7 +162,7 @@ class Comparing {
       line["better"] = outcome_of(pairs_[i]);
       lines += json_line(line);
     }
-    return store::replace_file(options_.out, lines);
+    return store::replace_file(flags_.out, lines);
   }
 
   // All pairs under "", then those of each source.
@@ -192,15 +179,16 @@ class Comparing {
   }
 
   std::string data() const {
-    return flags_.data.empty() ? options_.sides[is_file(options_.sides[0]) ? 0 : 1] : flags_.data;
+    return flags_.prompts.data.empty() ? flags_.sides[is_file(flags_.sides[0]) ? 0 : 1]
+                                       : flags_.prompts.data;
   }
   std::string judge() const {
-    return options_.reward_model.empty() ? source_->name() : options_.reward_model;
+    return flags_.pairs.model.empty() ? source_->name() : flags_.pairs.model;
   }
 
   void print() const {
     const auto all = sets();
-    if (options_.json) return print_json(all);
+    if (flags_.json) return print_json(all);
     for (const auto& [name, of] : all)
       print_table(name.empty() ? data() : name, of);
     if (!cause_.empty())
@@ -208,26 +196,22 @@ class Comparing {
   }
 
   void print_table(const std::string& name, const Comparison& of) const {
-    std::printf("%s, %llu pairs judged by %s\n", name.c_str(),
-                static_cast<unsigned long long>(of.counted()), judge().c_str());
+    std::printf("%s, %lu pairs judged by %s\n", name.c_str(), of.counted(), judge().c_str());
     std::printf("  %-32s %8s %8s %8s %8s %8s %12s\n", "", "win rate", "SE", "wins", "ties",
                 "losses", in_tokens_ ? "tokens" : "characters");
     const Comparison other = of.swapped();
     for (const auto& [side, figures] : {std::pair(0, &of), std::pair(1, &other)}) {
-      std::printf("  %-32s %8.4f %8.4f %8llu %8llu %8llu %12.1f\n", options_.sides[side].c_str(),
-                  figures->win_rate(), figures->standard_error(),
-                  static_cast<unsigned long long>(figures->wins),
-                  static_cast<unsigned long long>(figures->ties),
-                  static_cast<unsigned long long>(figures->losses), figures->length_a);
+      std::printf("  %-32s %8.4f %8.4f %8lu %8lu %8lu %12.1f\n", flags_.sides[side].c_str(),
+                  figures->win_rate(), figures->standard_error(), figures->wins, figures->ties,
+                  figures->losses, figures->length_a);
     }
     if (of.lost > 0) {
-      std::printf("  lost, without a score %11s %8llu\n", "",
-                  static_cast<unsigned long long>(of.lost));
+      std::printf("  lost, without a score %11s %8lu\n", "", of.lost);
     }
     if (of.unequal > 0) {
-      std::printf("  the longer response wins %.4f of %llu decided pairs",
+      std::printf("  the longer response wins %.4f of %lu decided pairs",
                   static_cast<double>(of.longer_wins) / static_cast<double>(of.unequal),
-                  static_cast<unsigned long long>(of.unequal));
+                  of.unequal);
       if (of.length_pearson && of.length_spearman) {
         std::printf("; margin and length: Pearson %+.3f, Spearman %+.3f", *of.length_pearson,
                     *of.length_spearman);
@@ -240,17 +224,16 @@ class Comparing {
     Json out = {{"pairs", of.counted()},     {"wins", of.wins},         {"ties", of.ties},
                 {"losses", of.losses},       {"lost", of.lost},         {"win_rate", of.win_rate()},
                 {"se", of.standard_error()}, {"length_a", of.length_a}, {"length_b", of.length_b}};
-    if (of.unequal > 0) {
+    if (of.unequal > 0)
       out["longer_wins"] = static_cast<double>(of.longer_wins) / static_cast<double>(of.unequal);
-    }
     if (of.length_pearson) out["length_pearson"] = *of.length_pearson;
     if (of.length_spearman) out["length_spearman"] = *of.length_spearman;
     return out;
   }
 
   void print_json(const std::map<std::string, Comparison>& all) const {
-    Json line = {{"a", options_.sides[0]},
-                 {"b", options_.sides[1]},
+    Json line = {{"a", flags_.sides[0]},
+                 {"b", flags_.sides[1]},
                  {"data", data()},
                  {"judge", judge()},
                  {"length_unit", in_tokens_ ? "tokens" : "characters"}};
@@ -264,13 +247,9 @@ class Comparing {
     std::printf("%s\n", line.dump().c_str());
   }
 
-  const CompareOptions& options_;
-  const PromptFlags& flags_;
-  const Placement& placement_;
-  const EngineFlags& engine_;
-  const SamplingFlags& sampling_;
+  const EvalFlags& flags_;
   std::unique_ptr<core::TeamRunner> team_;  // of a reward model
-  std::unique_ptr<actors::RewardSource> source_;
+  std::unique_ptr<actors::reward::RewardSource> source_;
   ComparedPrompts prompts_;
   Responses responses_[2];
   std::vector<actors::RewardGroup> groups_;                  // one a pair
@@ -282,24 +261,20 @@ class Comparing {
 
 }  // namespace
 
-Result<void> compare_models(const CompareOptions& options,
-                            const PromptFlags& prompts,
-                            const RewardFlags& reward,
-                            const Placement& placement,
-                            const EngineFlags& engine,
-                            const SamplingFlags& sampling) {
-  TROUPE_TRY(reward.judge.check());
-  if (!options.reward_model.empty() && reward.given()) {
+Result<void> compare_models(const EvalFlags& flags) {
+  TROUPE_TRY(flags.reward.judge.check());
+  if (!flags.pairs.model.empty() && flags.reward.given()) {
     return fail(ErrorCode::kConfig,
                 "troupe eval --compare: give --reward-model or one of --rule, --python, --http, "
                 "--judge");
   }
-  if (options.reward_model.empty() && !reward.given()) {
-    return fail(ErrorCode::kConfig,
-                "troupe eval --compare: who judges? give --judge and --rubric, or another reward");
+  if (flags.pairs.model.empty() && !flags.reward.given()) {
+    return fail(
+        ErrorCode::kConfig,
+        "troupe eval --compare: no judge is given: give --judge and --rubric, or another reward");
   }
-  TROUPE_TRY(reward.check_label(prompts.label_key));
-  return Comparing(options, prompts, placement, engine, sampling).run(reward);
+  TROUPE_TRY(flags.reward.check_label(flags.prompts.label_key));
+  return Comparing(flags).run();
 }
 
 }  // namespace troupe::app

@@ -21,7 +21,7 @@ double Comparison::win_rate() const {
 double Comparison::standard_error() const {
   const auto n = static_cast<double>(counted());
   if (counted() < 2) return 0;
-  // Of doubled outcomes 2, 1, 0: n times their sum of squares less the square of their sum, a whole
+  // n times the sum of squares of doubled outcomes 2, 1, 0, less the square of their sum: a whole
   // number that is the same with wins and losses exchanged.
   const std::uint64_t sum = 2 * wins + ties, squares = 4 * wins + ties;
   const auto spread = static_cast<double>(counted() * squares - sum * sum);

@@ -20,15 +20,15 @@ struct Comparison {
   std::uint64_t wins = 0, ties = 0, losses = 0;  // of A
   std::uint64_t lost = 0;                        // pairs without a score, which count for nothing
   double length_a = 0, length_b = 0;             // means over all pairs
-  // Of the decided pairs of unequal length, the share that the longer response wins.
+  // Decided pairs of unequal length, and how many of them the longer response wins.
   std::uint64_t longer_wins = 0, unequal = 0;
-  // Of score A - score B and length A - length B over the pairs that have scores.
+  // Correlations of score A - score B with length A - length B, over pairs that have scores.
   std::optional<double> length_pearson, length_spearman;
 
   std::uint64_t counted() const { return wins + ties + losses; }
   // (wins + ties / 2) / counted. That of B against A is exactly 1 less it, in every digit.
   double win_rate() const;
-  // Of the win rate: deviation of 1, 0.5, 0 (by n - 1) over the root of n; the same for B against
+  // Error of the win rate: deviation of 1, 0.5, 0 (by n - 1) over root n; the same for B against
   // A.
   double standard_error() const;
   Comparison swapped() const;

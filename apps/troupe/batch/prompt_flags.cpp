@@ -6,8 +6,8 @@
 
 namespace troupe::app {
 
-void PromptFlags::add_to(std::vector<Flag>& flags) {
-  flags.push_back({"--data", &data, "rows: .jsonl or .json files, separated by commas"});
+void PromptFlags::add_to(std::vector<cli::Flag>& flags) {
+  flags.push_back({"--data", &data, "rows: files, patterns or folders, separated by commas"});
   flags.push_back({"--input-key,--data.input_key", &input_key, "column of the prompt"});
   flags.push_back({"--label-key,--data.label_key", &label_key, "column of the expected answer"});
   flags.push_back({"--chat,--apply-chat-template,--data.apply_chat_template", &chat,
@@ -20,32 +20,30 @@ void PromptFlags::add_to(std::vector<Flag>& flags) {
                    "only the first rows of the data; 0 = all", false, 0, 1e12});
 }
 
-core::Result<actors::DatasetPromptsOptions> PromptFlags::options() const {
-  actors::DatasetPromptsOptions options;
+Result<actors::data::DatasetPromptsOptions> PromptFlags::options() const {
+  actors::data::DatasetPromptsOptions options;
   options.files = data;
   options.columns.input_key = input_key;
   options.columns.label_key = label_key;
-  options.columns.as_chat = chat;
-  options.columns.front = special;
+  options.columns.apply_chat_template = chat;
+  options.columns.add_special_tokens = special;
   options.columns.input_template = config::unescape_flag(input_template);
   options.columns.max_samples = static_cast<std::uint64_t>(samples_max);
   options.shuffle = false;
   if (!input_template.empty() && chat) {
-    return core::fail(core::ErrorCode::kConfig, "--input-template cannot be combined with --chat",
-                      "leave one out");
+    return fail(ErrorCode::kConfig, "--input-template cannot be combined with --chat",
+                "leave one out");
   }
-  if (!input_template.empty() && input_template.find("{}") == std::string::npos) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "--input-template has no {} where the prompt would go");
-  }
+  if (!input_template.empty() && input_template.find("{}") == std::string::npos)
+    return fail(ErrorCode::kConfig, "--input-template has no {} where the prompt would go");
   return options;
 }
 
-core::Result<std::unique_ptr<actors::RewardSource>> PromptFlags::model_source(
+Result<std::unique_ptr<actors::reward::RewardSource>> PromptFlags::model_source(
     const std::string& name, bool stored, core::TeamRunner& team) const {
   TROUPE_TRY_ASSIGN(prompts, options());
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
-  return actors::make_model_reward(
+  return actors::reward::make_model_reward(
       {.folder = folder, .normalise = stored, .columns = prompts.columns}, team);
 }
 

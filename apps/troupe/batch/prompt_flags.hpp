@@ -25,19 +25,19 @@ struct PromptFlags {
   std::int64_t samples_max = 0;  // 0: all rows
 
   // Appends the flags that fill this object, which must outlive their parsing.
-  void add_to(std::vector<Flag>& flags);
+  void add_to(std::vector<cli::Flag>& flags);
 
   // Options that load the rows in file order. Errors: kConfig for flags that exclude each other, or
   // a template without {}.
-  core::Result<actors::DatasetPromptsOptions> options() const;
+  Result<actors::data::DatasetPromptsOptions> options() const;
 
   // A reward model `name` (folder or org/name, with a score head) as a source of scores for the
   // rows that these flags describe. `stored`: gives (score - mean) / deviation, with the mean and
   // deviation of the model's config.json. `team` outlives the source. Errors: those of `options`;
   // no such model; kConfig: no score head.
-  core::Result<std::unique_ptr<actors::RewardSource>> model_source(const std::string& name,
-                                                                   bool stored,
-                                                                   core::TeamRunner& team) const;
+  Result<std::unique_ptr<actors::reward::RewardSource>> model_source(const std::string& name,
+                                                                     bool stored,
+                                                                     core::TeamRunner& team) const;
 
   // These flags as settings of a PartFile (apps/cli/part_file.hpp), by name.
   std::vector<std::pair<std::string, std::string>> settings() const;

@@ -11,8 +11,6 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
 using Json = nlohmann::ordered_json;
 
 // What makes two prompts the same.
@@ -70,13 +68,12 @@ Result<Responses> ComparedPrompts::responses(const PromptFlags& flags,
   Responses all(rows_.size());
   for (const data::PromptRow& row : rows) {
     const auto bad = [&](const std::string& why, std::string_view advice = {}) {
-      return core::fail(ErrorCode::kData, row.where + ": " + why, advice);
+      return fail(ErrorCode::kData, row.where + ": " + why, advice);
     };
     const Json columns = parse::written_json<Json>(row.columns_json);
     const auto text = columns.find(data::answer_column(columns, response_key, false));
-    if (text == columns.end() || !text->is_string()) {
+    if (text == columns.end() || !text->is_string())
       return bad("no text in column '" + response_key + "'", "set --response-key");
-    }
     const std::string id = id_of(columns);
     const auto by_id = by_id_.find(id);
     const auto found = by_id != by_id_.end() ? by_id : by_text_.find(text_of(row));
@@ -84,9 +81,8 @@ Result<Responses> ComparedPrompts::responses(const PromptFlags& flags,
       if (flags.samples_max > 0) continue;  // beyond the rows that are compared
       return bad("a response to a prompt that is not compared (--data)");
     }
-    if (text_of(rows_[found->second]) != text_of(row)) {
+    if (text_of(rows_[found->second]) != text_of(row))
       return bad("prompt_id " + id + " is another prompt in " + rows_[found->second].where);
-    }
     const auto tokens = columns.find("response_tokens");
     const auto known = tokens == columns.end() ? std::nullopt : parse::number_in(*tokens);
     all[found->second].push_back(response_of(text->get<std::string>(), known.value_or(-1)));

@@ -28,15 +28,15 @@ Response response_of(std::string text, double tokens);
 class ComparedPrompts {
  public:
   // The rows of the flags' data; without any, the prompts of `file`, each once.
-  static core::Result<ComparedPrompts> load(const PromptFlags& flags, const std::string& file);
+  static Result<ComparedPrompts> load(const PromptFlags& flags, const std::string& file);
 
   const std::vector<data::PromptRow>& rows() const { return rows_; }
   // Reads the responses (column `response`, length column `response_tokens` if there) of a .jsonl
   // file. Errors (kData) with file:line: no response, a prompt that is not among these, another
   // prompt under its prompt_id.
-  core::Result<Responses> responses(const PromptFlags& flags,
-                                    const std::string& file,
-                                    const std::string& response_key) const;
+  Result<Responses> responses(const PromptFlags& flags,
+                              const std::string& file,
+                              const std::string& response_key) const;
 
  private:
   void add(data::PromptRow row, const std::string& id);

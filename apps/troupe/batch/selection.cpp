@@ -1,13 +1,13 @@
 #include "apps/troupe/batch/selection.hpp"
 
 #include "apps/troupe/batch/output.hpp"
+#include "runtime/core/texts.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <regex>
@@ -16,11 +16,6 @@
 
 namespace troupe::app {
 namespace {
-
-using core::ErrorCode;
-using core::fail;
-using core::Result;
-using Json = nlohmann::ordered_json;
 
 struct Row {
   Json columns;
@@ -78,12 +73,6 @@ const Row* extreme(const std::vector<const Row*>& group, double sign) {
     if (found == nullptr || sign * *row->reward > sign * *found->reward) found = row;
   }
   return found;
-}
-
-std::string fixed(double value, int decimals) {
-  char text[400];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
 }
 
 // A place of a template for conditional rows.
@@ -148,7 +137,7 @@ std::string attribute_text(const Json& value, const Attribute& place, bool norma
   if (!given) return value.dump();
   double number = *given;
   if (normalise) number = place.deviation > 0 ? (number - place.mean) / place.deviation : 0;
-  return fixed(number, place.decimals);
+  return core::printed("%.*f", place.decimals, number);
 }
 
 Json pair_of(const Row& best, const Row& worse, const SelectionKeys& keys) {
@@ -231,9 +220,8 @@ Result<Selected> conditional_rows(std::string_view lines,
     const auto end = std::min(lines.find('\n'), lines.size());
     Json row = parse::written_json<Json>(lines.substr(0, end));
     lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (!row.is_object()) {
-      return fail(ErrorCode::kData, "scored row " + std::to_string(number) + " is no object");
-    }
+    if (!row.is_object())
+      return fail(ErrorCode::kData, "scored row " + std::to_string(number) + " is not an object");
     all.push_back({std::move(row), std::nullopt});
   }
   static_cast<void>(by_prompt(all, keys, out));

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace troupe::app {
 
@@ -36,7 +35,7 @@ core::Result<Selected> best_of_n(std::string_view lines, const SelectionKeys& ke
 // Makes one row for each prompt from the first of its best responses (chosen) and the first of its
 // worst (rejected): the best row's columns without those of a response, and chosen, rejected,
 // chosen_reward, rejected_reward. With `pairs` above 1 also from the best and other texts with
-// lower scores, the worst first, up to so many rows.
+// lower scores, the worst first, up to that many rows.
 core::Result<Selected> best_against_worst(std::string_view lines,
                                           const SelectionKeys& keys,
                                           std::uint64_t pairs = 1);

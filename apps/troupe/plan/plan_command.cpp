@@ -3,9 +3,8 @@
 #include "apps/session/fitted_lengths.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/plan/plan_facts.hpp"
 #include "apps/troupe/plan/plan_flags.hpp"
-#include "apps/troupe/plan/plan_report.hpp"
+#include "apps/troupe/plan/plan_words.hpp"
 #include "runtime/config/read.hpp"
 
 #include <cstdio>
@@ -13,12 +12,12 @@
 
 namespace troupe::app {
 
-core::Result<void> run_plan(Words words) {
+Result<void> run_plan(cli::Words words) {
   bool help_shown = false;
   TROUPE_TRY_ASSIGN(flags, read_plan_flags(words, help_shown));
   if (help_shown) return {};
-  TROUPE_TRY_ASSIGN(builder, config::read(run_table(), flags.config));
-  TROUPE_TRY(fit_lengths(builder));
+  TROUPE_TRY_ASSIGN(builder, config::read(session::run_table(), flags.config));
+  TROUPE_TRY(session::fit_lengths(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY_ASSIGN(facts, plan_facts(config, builder.origins(), flags));
   TROUPE_TRY_ASSIGN(made, plan::plan_of(facts));
@@ -27,8 +26,8 @@ core::Result<void> run_plan(Words words) {
   std::string names;
   for (const plan::Shortfall& shortfall : made.shortfalls)
     names += (names.empty() ? "" : ", ") + facts.roles[shortfall.role].name;
-  return core::fail(core::ErrorCode::kResources, "does not fit: " + names,
-                    "the last lines of the plan say what helps");
+  return fail(ErrorCode::kResources, "does not fit: " + names,
+              "the last lines of the plan say what helps");
 }
 
 }  // namespace troupe::app

@@ -1,14 +1,14 @@
-#include "apps/troupe/plan/plan_facts.hpp"
-
+// What a plan is computed from.
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/roles/cache_need.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/teachers.hpp"
+#include "apps/troupe/plan/plan_flags.hpp"
 #include "runtime/learn/chosen.hpp"
+#include "runtime/learn/rl/update_context.hpp"
 #include "runtime/learn/supervised/methods.hpp"
-#include "runtime/learn/update_context.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <algorithm>
@@ -18,8 +18,6 @@
 namespace troupe::app {
 namespace {
 
-using core::ErrorCode;
-using core::Result;
 using plan::ModelSizes;
 
 constexpr double kGb_bytes = 1e9;
@@ -44,11 +42,10 @@ class Models {
 Result<plan::Cluster> cluster_of(const PlanFlags& flags, const config::TrainConfig& config) {
   const auto host = static_cast<std::int64_t>(std::llround(flags.host_gb * kGb_bytes));
   if (flags.cluster.empty()) {
-    for (const RoleDevice& role : role_devices(config)) {
+    for (const session::RoleDevice& role : session::role_devices(config)) {
       if (!role.gpu()) continue;
-      return core::fail(ErrorCode::kConfig,
-                        role.text() + ": how much memory the GPUs have is not known",
-                        "give --cluster, such as --cluster 4xA10-24");
+      return fail(ErrorCode::kConfig, role.text() + ": how much memory the GPUs have is not known",
+                  "give --cluster, such as --cluster 4xA10-24");
     }
     return plan::processors(host);
   }
@@ -94,9 +91,9 @@ class Roles {
       return std::move(roles_);
     }
     TROUPE_TRY(add_policy(lanes));
-    if (has_critic(config_)) TROUPE_TRY(add_critic(critic_lanes));
+    if (session::has_critic(config_)) TROUPE_TRY(add_critic(critic_lanes));
     TROUPE_TRY(add_engines());
-    if (has_reference(config_)) TROUPE_TRY(add_reference());
+    if (session::has_reference(config_)) TROUPE_TRY(add_reference());
     TROUPE_TRY(add_teachers());
     return add_rewards();
   }
@@ -120,7 +117,7 @@ class Roles {
   // A role on a GPU that the configuration names; only one node has names for its devices.
   void put_on(plan::Role& role, const std::string& kind) const {
     if (cluster_.on_host() || cluster_.nodes > 1) return;
-    for (const RoleDevice& device : role_devices(config_)) {
+    for (const session::RoleDevice& device : session::role_devices(config_)) {
       if (device.kind != kind || !device.gpu()) continue;
       role.named.push_back(device.device.ordinal);
       role.key = device.key;
@@ -131,13 +128,13 @@ class Roles {
     plan::TrainerFacts facts;
     TROUPE_TRY_SET(facts.model, models_.get(config_.actor.model_name_or_path, head));
     const model::ModelSpec& spec = facts.model->spec();
-    TROUPE_TRY_ASSIGN(layout,
-                      model::trained_layout(spec, optim_settings(config_).trained, "actor"));
+    TROUPE_TRY_ASSIGN(
+        layout, model::trained_layout(spec, session::optim_settings(config_).trained, "actor"));
     facts.trained = layout->total;
     facts.moment_bytes = moment_bytes(config_.actor.optim);
     facts.adapted = adapted_elements(spec, *layout);
     facts.trained_layers = spec.layers - model::first_trained_layer(*layout);
-    facts.panels = forward_dtype(config_);
+    facts.panels = session::forward_dtype(config_);
     facts.checkpointing = config_.actor.gradient_checkpointing_enable;
     facts.rows = config_.train.micro_tokens_max;
     facts.lanes = lanes;
@@ -146,8 +143,7 @@ class Roles {
   }
 
   Result<void> add_supervised(std::int64_t lanes) {
-    const learn::Method& method =
-        *learn::Chosen<learn::Method>(config::method_names(config_.method));
+    const learn::Method& method = session::supervised_method(config_);
     TROUPE_TRY_ASSIGN(
         facts,
         trained_model(method.scores ? model::HeadKind::kScore : model::HeadKind::kLanguage, lanes));
@@ -157,7 +153,7 @@ class Roles {
                      models_.get(own.empty() ? config_.actor.model_name_or_path : own,
                                  model::HeadKind::kLanguage));
     }
-    for (const TeacherPart& part : teacher_parts(config_)) {
+    for (const session::TeacherPart& part : session::teacher_parts(config_)) {
       TROUPE_TRY_ASSIGN(teacher, models_.get(part.folder, model::HeadKind::kLanguage));
       facts.teachers.push_back(std::move(teacher));
     }
@@ -169,9 +165,9 @@ class Roles {
   Result<void> add_policy(std::int64_t lanes) {
     TROUPE_TRY_ASSIGN(facts, trained_model(model::HeadKind::kLanguage, lanes));
     // In a synchronous run the weights that an update starts from sampled every token.
-    facts.scores =
-        learn::scores_start(trainer_settings(config_, 1).algo, config_.train.staleness_max == 0,
-                            config_.mini_batches() * config_.train.max_epochs);
+    facts.scores = learn::scores_start(session::trainer_settings(config_, 1).algo,
+                                       config_.train.staleness_max == 0,
+                                       config_.mini_batches() * config_.train.max_epochs);
     facts.average = config_.train.enable_ema;
     facts.publishes = !one_process();
     facts.shares_panels = shares_panels();
@@ -181,7 +177,7 @@ class Roles {
 
   Result<void> add_critic(std::int64_t lanes) {
     const std::string& own = config_.critic.model_name_or_path;
-    const std::string rewards = first_reward_model(config_);
+    const std::string rewards = session::first_reward_model(config_);
     const std::string& from = !own.empty()       ? own
                               : !rewards.empty() ? rewards
                                                  : config_.actor.model_name_or_path;
@@ -204,11 +200,11 @@ class Roles {
   Result<void> add_engines() {
     const std::int64_t count = flags_.engines < 0 ? config_.rollout.generators : flags_.engines;
     if (count == 0) return {};
-    const engine::EngineLimits limits = engine_limits(config_);
+    const engine::EngineLimits limits = session::engine_limits(config_);
     plan::EngineFacts facts;
     TROUPE_TRY_SET(facts.model,
                    models_.get(config_.actor.model_name_or_path, model::HeadKind::kLanguage));
-    facts.panels = forward_dtype(config_);
+    facts.panels = session::forward_dtype(config_);
     facts.keys_bytes_max = static_cast<std::int64_t>(limits.kv_bytes_max);
     facts.sequences = limits.sequences_max;
     facts.step_rows = limits.step_tokens_max;
@@ -223,21 +219,22 @@ class Roles {
   Result<void> add_cache(plan::EngineFacts& facts) const {
     const auto prompt = static_cast<std::uint64_t>(config_.data.prompt_max_len);
     const model::ModelSpec& spec = facts.model->spec();
-    const auto group = longest_group(config_, prompt, config_.rollout.n_samples_per_prompt);
-    TROUPE_TRY(check_cache(config_, spec, group, cluster_.on_host()));
-    const engine::CacheFit fit = cache_fit_of(config_, spec, group, cluster_.on_host());
+    const auto group =
+        session::longest_group(config_, prompt, config_.rollout.n_samples_per_prompt);
+    TROUPE_TRY(session::check_cache(config_, spec, group, cluster_.on_host()));
+    const engine::CacheFit fit = session::cache_fit_of(config_, spec, group, cluster_.on_host());
     facts.keys_bytes_min = static_cast<std::int64_t>(fit.wanted_bytes());
     facts.at_once = fit.at_once;
     if (config_.eval.dataset.empty() && config_.eval.sets.empty()) return {};
-    return check_cache(config_, spec,
-                       longest_group(config_, prompt, config_.eval.n_samples_per_prompt),
-                       cluster_.on_host());
+    return session::check_cache(
+        config_, spec, session::longest_group(config_, prompt, config_.eval.n_samples_per_prompt),
+        cluster_.on_host());
   }
 
   plan::ScorerFacts scorer(std::shared_ptr<const ModelSizes> model) const {
     plan::ScorerFacts facts;
     facts.model = std::move(model);
-    facts.panels = forward_dtype(config_);
+    facts.panels = session::forward_dtype(config_);
     facts.rows = config_.train.micro_tokens_max;
     facts.own_process = !one_process();
     return facts;
@@ -252,7 +249,7 @@ class Roles {
   }
 
   Result<void> add_teachers() {
-    for (const TeacherPart& part : teacher_parts(config_)) {
+    for (const session::TeacherPart& part : session::teacher_parts(config_)) {
       if (part.folder.empty()) continue;
       TROUPE_TRY_ASSIGN(model, models_.get(part.folder, model::HeadKind::kLanguage));
       add({part.role, scorer(model), 1, {}, {}, {}}, "teacher");
@@ -261,10 +258,11 @@ class Roles {
   }
 
   Result<std::vector<plan::Role>> add_rewards() {
-    for (const RewardPart& part : reward_parts(config_)) {
+    for (const session::RewardPart& part : session::reward_parts(config_)) {
       if (part.folder.empty()) continue;
-      const auto head = part.kind == RewardPart::Kind::kProcess ? model::HeadKind::kLanguage
-                                                                : model::HeadKind::kScore;
+      const auto head = part.kind == session::RewardPart::Kind::kProcess
+                            ? model::HeadKind::kLanguage
+                            : model::HeadKind::kScore;
       TROUPE_TRY_ASSIGN(model, models_.get(part.folder, head));
       plan::ScorerFacts facts = scorer(model);
       facts.panels = kernels::PanelDtype::kF32;  // whatever the policy has
@@ -316,8 +314,8 @@ Result<void> check_names(const config::TrainConfig& config) {
   const auto& devices = config.rollout.device;
   for (auto one = devices.begin(); one != devices.end(); ++one) {
     if (!one->gpu || std::find(devices.begin(), one, *one) == one) continue;
-    return core::fail(ErrorCode::kConfig, "rollout.device names " + one->text() + " twice",
-                      "name each device once (engines take them in turn)");
+    return fail(ErrorCode::kConfig, "rollout.device names " + one->text() + " twice",
+                "name each device once (engines take them in turn)");
   }
   return {};
 }
@@ -330,7 +328,7 @@ Result<plan::RunFacts> plan_facts(const config::TrainConfig& config,
   TROUPE_TRY(check_names(config));
   plan::RunFacts facts;
   TROUPE_TRY_SET(facts.cluster, cluster_of(flags, config));
-  facts.place = {facts.cluster.on_host(), cores_for(config.train.threads)};
+  facts.place = {facts.cluster.on_host(), cli::cores_for(config.train.threads)};
   facts.lanes_set = origins.contains("train.lanes");
   const AskedRanks asked(config, flags);
   const std::int64_t set = config.train.lanes;

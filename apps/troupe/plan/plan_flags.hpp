@@ -4,7 +4,8 @@
 #pragma once
 
 #include "apps/cli/words.hpp"
-#include "runtime/core/result.hpp"
+#include "runtime/config/builder.hpp"
+#include "runtime/plan/plan.hpp"
 
 #include <cstdint>
 #include <string>
@@ -25,6 +26,14 @@ struct PlanFlags {
 
 // Prints the help page itself when that is asked for; `help_shown` says so. Error kConfig with all
 // mistakes in the own flags.
-core::Result<PlanFlags> read_plan_flags(Words words, bool& help_shown);
+Result<PlanFlags> read_plan_flags(cli::Words words, bool& help_shown);
+
+// What a plan is computed from: the configuration of a run, the shapes of its models, and the
+// flags. Reads config.json files and nothing else. `origins`: which keys were set. Errors:
+// kConfig (a flag or key that makes no sense here, a device named twice), those of model::read_spec
+// and model::trained_layout.
+Result<plan::RunFacts> plan_facts(const config::TrainConfig& config,
+                                  const config::Origins& origins,
+                                  const PlanFlags& flags);
 
 }  // namespace troupe::app

@@ -1,11 +1,10 @@
-#include "apps/troupe/plan/plan_report.hpp"
-
+// A plan as text and as JSON.
 #include "apps/troupe/plan/plan_words.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <vector>
 
@@ -114,11 +113,10 @@ std::string shared_text(const plan::RunFacts& facts, const plan::Plan& plan) {
 std::string models_text(const plan::RunFacts& facts) {
   const auto& trained = std::get<plan::TrainerFacts>(facts.roles.front().facts);
   const plan::ModelSizes& model = *trained.model;
-  char text[200];
-  std::snprintf(text, sizeof text, "%s, %.4g B weights, %.4g B of them trained; panels in %s\n",
-                model.spec().architecture.c_str(), static_cast<double>(model.weights()) / 1e9,
-                static_cast<double>(trained.trained) / 1e9, kernels::name_of(trained.panels));
-  return text;
+  return core::printed(
+      "%s, %.4g B weights, %.4g B of them trained; panels in %s\n",
+      model.spec().architecture.c_str(), static_cast<double>(model.weights()) / 1e9,
+      static_cast<double>(trained.trained) / 1e9, kernels::name_of(trained.panels));
 }
 
 ordered_json kinds_json(const MemoryUse& use, bool host) {

@@ -1,11 +1,10 @@
 #include "apps/troupe/plan/plan_words.hpp"
 
+#include "runtime/core/texts.hpp"
 #include "runtime/plan/remedies.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <string_view>
 
 namespace troupe::app {
 namespace {
@@ -53,9 +52,7 @@ std::string shortfall_words(const plan::RunFacts& facts,
 
 std::string gigabytes(std::int64_t bytes) {
   const double gb = static_cast<double>(bytes) / 1e9;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", gb >= 100 ? 0 : gb >= 10 ? 1 : gb >= 1 ? 2 : 3, gb);
-  return text;
+  return core::printed("%.*f", gb >= 100 ? 0 : gb >= 10 ? 1 : gb >= 1 ? 2 : 3, gb);
 }
 
 std::string grouped(std::int64_t count) {
@@ -72,16 +69,14 @@ std::string devices_words(const std::vector<std::int64_t>& devices, const Cluste
   const auto number = [&](std::int64_t device) {
     return std::to_string(device % cluster.devices_each);
   };
-  if (begin == end) {
+  if (begin == end)
     return "node " + std::to_string(begin) + " devices " + number(*first) + " to " + number(*last);
-  }
   return cluster.name_of(*first) + " to " + cluster.name_of(*last);
 }
 
 std::vector<std::string> verdict_words(const plan::RunFacts& facts, const plan::Plan& plan) {
-  if (!plan.judged) {
+  if (!plan.judged)
     return {"no verdict: how much memory there is was not said; give --host-gb, or --cluster"};
-  }
   std::vector<std::string> lines;
   for (const plan::Shortfall& shortfall : plan.shortfalls)
     lines.push_back(shortfall_words(facts, plan, shortfall));

@@ -1,5 +1,5 @@
-// Sentences of a plan that its text and its JSON share: sizes, devices, the verdict. Pure
-// functions.
+// A plan as text for people and as JSON for programs, and the sentences that both share: sizes,
+// devices, the verdict. Pure functions.
 #pragma once
 
 #include "runtime/plan/plan.hpp"
@@ -27,5 +27,11 @@ std::vector<std::string> batch_words(const plan::Batch& batch);
 std::vector<std::string> engine_words(const plan::RunFacts& facts);
 // What a push of weights moves.
 std::vector<std::string> push_words(const plan::Push& push);
+
+// Several lines, each ended.
+std::string plan_text(const plan::RunFacts& facts, const plan::Plan& plan);
+
+// One JSON object on one line; all sizes in bytes (docs/plan.md lists its members).
+std::string plan_json(const plan::RunFacts& facts, const plan::Plan& plan);
 
 }  // namespace troupe::app

@@ -44,7 +44,7 @@ struct Core {
   void refuse(const std::string& what);
   // Tells every local role that this peer is gone. The caller has freed the peer's name.
   void tell_lost(const PeerName& peer, std::uint64_t epoch, const core::Error& cause) const;
-  // The same for a lost remote role; also calls the `lost` hook.
+  // Like tell_lost, for a lost remote role; also calls the `lost` hook.
   void lose(const Binding& gone, const core::Error& cause) const;
 };
 

@@ -10,9 +10,6 @@
 
 namespace troupe::cluster::exchange {
 
-using core::ErrorCode;
-using core::Result;
-
 std::string shown(const std::string& text) {
   constexpr std::size_t kShown_bytes = 64;
   std::string out = text.substr(0, kShown_bytes);
@@ -170,10 +167,12 @@ std::vector<Binding> Directory::drop_unless(const std::function<bool(const caf::
   return gone;
 }
 
-std::optional<Binding> Directory::fence(const PeerName& name) {
+std::optional<Binding> Directory::fence(const PeerName& name, std::uint64_t epoch) {
   const std::unique_lock lock(mutex_);
   const auto found = bound_.find(name);
-  if (found == bound_.end() || found->second.local) return std::nullopt;
+  if (found == bound_.end() || found->second.local || found->second.hello.epoch > epoch) {
+    return std::nullopt;
+  }
   return take(found, true);
 }
 

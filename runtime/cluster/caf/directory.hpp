@@ -77,9 +77,10 @@ class Directory {
   // These unbind names. Each returns the bindings that it removed.
   std::optional<Binding> drop(const PeerName& name, const Address& address);
   std::optional<Binding> drop(const Address& address);  // of a remote role
-  // Of all processes but this one and those that `known` accepts; drops their introducers.
+  // Drops the roles and introducers of all processes but this one and those `known` accepts.
   std::vector<Binding> drop_unless(const std::function<bool(const caf::node_id&)>& known);
-  std::optional<Binding> fence(const PeerName& name);  // of a remote role; its frames are refused
+  // Fences a remote role of at most this epoch: its frames are refused.
+  std::optional<Binding> fence(const PeerName& name, std::uint64_t epoch);
 
   Sender sender(const PeerName& name, const Address& address) const;
   std::optional<Binding> find(const PeerName& name) const;

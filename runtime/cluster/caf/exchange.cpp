@@ -7,6 +7,7 @@
 #include "runtime/cluster/caf/system.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/thrown.hpp"
 #include "runtime/net/socket_folder.hpp"
 
 #include <caf/io/middleman.hpp>
@@ -24,8 +25,6 @@
 
 namespace troupe::cluster {
 
-using core::ErrorCode;
-using core::Result;
 using exchange::Core;
 
 namespace {
@@ -78,7 +77,7 @@ Exchange::Exchange(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Exchange::~Exchange() {
   const auto closed = close(limits::kShutdownDeadline);
-  static_cast<void>(closed);  // whoever wants to know calls `close`
+  static_cast<void>(closed);  // a caller that wants to know calls `close`
 }
 
 Result<std::unique_ptr<Exchange>> Exchange::create(Hooks hooks, async::Timers& timers) {
@@ -86,8 +85,8 @@ Result<std::unique_ptr<Exchange>> Exchange::create(Hooks hooks, async::Timers& t
     auto impl = std::make_unique<Impl>(std::move(hooks), timers);
     return std::unique_ptr<Exchange>(new Exchange(std::move(impl)));
   } catch (const std::exception& thrown) {
-    return core::fail(ErrorCode::kResources,
-                      std::string("the actor system cannot start: ") + thrown.what());
+    const core::Error why = core::error_of(thrown).within("the actor system cannot start");
+    return core::fail(ErrorCode::kResources, std::string(why.what()), std::string(why.advice()));
   }
 }
 
@@ -156,7 +155,7 @@ Result<caf::actor> Exchange::Impl::reach(const std::string& path, async::Deadlin
     if (!failed && found && other) return found;
     if (!failed) {
       return core::fail(ErrorCode::kInvalidArgument,
-                        other ? "whoever listens at " + path + " is no troupe process"
+                        other ? "what listens at " + path + " is not a troupe process"
                               : path + " is this process itself");
     }
     const bool silent =
@@ -165,7 +164,7 @@ Result<caf::actor> Exchange::Impl::reach(const std::string& path, async::Deadlin
     if (silent) {
       return core::fail(ErrorCode::kDeadline, path +
                                                   " took the connection but did not greet in "
-                                                  "time: it is frozen, or no troupe process");
+                                                  "time: it is frozen, or not a troupe process");
     }
     return core::fail(ErrorCode::kPeerLost, why(failed, path));
   }
@@ -213,8 +212,24 @@ void Exchange::announce(const PeerName& name) {
   if (member) member->enter_again(impl_->system.get(), impl_->introducer);
 }
 
-void Exchange::forget(const PeerName& name, const core::Error& cause) {
-  if (const auto gone = impl_->core->directory.fence(name)) {
+Result<void> Exchange::present(const PeerName& name, const PeerName& to, core::Duration deadline) {
+  const std::shared_lock gate(impl_->gate);
+  if (impl_->closed)
+    return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
+  const auto peer = impl_->core->directory.find(to);
+  if (!peer || peer->local) return core::fail(ErrorCode::kPeerLost, "no " + to + " is there");
+  const auto welcome = std::make_shared<exchange::Welcome>();
+  auto word = welcome->get_future();
+  caf::anon_send(impl_->introducer, exchange::Present{name, peer->handle.node(), welcome});
+  if (word.wait_until(kClock.now() + deadline) != std::future_status::ready) {
+    return core::fail(ErrorCode::kDeadline,
+                      "the process of " + to + " did not answer the hello of " + name + " in time");
+  }
+  return word.get();
+}
+
+void Exchange::forget(const PeerName& name, const core::Error& cause, std::uint64_t last) {
+  if (const auto gone = impl_->core->directory.fence(name, last)) {
     const core::Error lost{ErrorCode::kPeerLost, cause.message};
     impl_->core->tell_lost(gone->hello.name, gone->hello.epoch, lost);
     const std::shared_lock gate(impl_->gate);

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -74,10 +75,19 @@ class Exchange {
   void keep_back(const PeerName& name);
   void announce(const PeerName& name);
 
+  // Introduces a local role once more to the process of the remote role `to`, and waits for the
+  // answer: once it is there, that process knows this role and no other under the name. Blocks, so
+  // never call it on a CAF thread. Errors: as for `connect`; kInvalidArgument while the name
+  // belongs to another process there.
+  core::Result<void> present(const PeerName& name, const PeerName& to, core::Duration deadline);
+
   // Fences a remote name: calls to it fail with kPeerLost at once, frames of its address are
   // counted and dropped (its requests are answered with kPeerLost), and it comes back only with a
-  // higher epoch. Does nothing if the name is not known.
-  void forget(const PeerName& name, const core::Error& cause);
+  // higher epoch, from this process or another. Does nothing if the name is not known, or is known
+  // with an epoch beyond `last`, which is another life than the caller means.
+  void forget(const PeerName& name,
+              const core::Error& cause,
+              std::uint64_t last = std::numeric_limits<std::uint64_t>::max());
 
   // Ends all dealings with the process of that remote name, and with those that are known through
   // it: their roles are lost, and what they send is refused. Does nothing for an unknown name.

@@ -1,7 +1,7 @@
 // Makes CAF communicate over Unix sockets instead of TCP: an actor that listens on and connects to
 // paths, through CAF's extension point for transports (its "middleman"). Both ends check that the
 // other belongs to the same user before they read a byte, so other users never reach CAF's parser.
-// It runs on a thread of its own, beside CAF's built-in middleman, which is never used. Owned by
+// It runs on a thread of its own, alongside CAF's built-in middleman, which is never used. Owned by
 // System.
 #pragma once
 

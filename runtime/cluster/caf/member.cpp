@@ -11,9 +11,6 @@
 
 namespace troupe::cluster::exchange {
 
-using core::ErrorCode;
-using core::Result;
-
 Member::Member(Identity identity,
                async::Executor strand,
                async::Timers& timers,

@@ -39,6 +39,13 @@ struct Doubt {
 // What a call of `connect` waits for: the other side's answer, which the introducer sets once.
 using Welcome = std::promise<core::Result<void>>;
 
+// To the introducer: introduce this local role once more to that connected process.
+struct Present {
+  PeerName name;
+  caf::node_id process;
+  std::shared_ptr<Welcome> welcome;
+};
+
 // To the introducer: introduce these two remote roles to each other.
 struct Acquaint {
   PeerName one, other;
@@ -68,6 +75,7 @@ struct Dial {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Leave)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Doubt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Present)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Acquaint)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::GivenUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::PartFrom)

@@ -9,19 +9,17 @@
 
 namespace troupe::cluster::exchange {
 
-using core::ErrorCode;
-
 void ignore_strangers(caf::event_based_actor& actor,
                       std::shared_ptr<Core> core,
                       const std::string& name) {
   actor.set_default_handler(
       [core, name](caf::scheduled_actor*, caf::message_view&) -> caf::result<caf::message> {
-        core->refuse(name + " got a message that is no frame");
+        core->refuse(name + " got a message that is not a frame");
         // Any other result would be sent back, and end a sender that does not expect it.
         return caf::delegated<caf::message>();
       });
   actor.set_error_handler(
-      [core, name](caf::error&) { core->refuse(name + " got an error that is no frame"); });
+      [core, name](caf::error&) { core->refuse(name + " got an error that is not a frame"); });
   actor.set_exit_handler([core, name](caf::exit_msg&) {
     core->refuse(name + " was told to exit, not by its process");
   });

@@ -3,6 +3,7 @@
 #include "runtime/cluster/caf/local_middleman.hpp"
 #include "runtime/cluster/caf/parcel.hpp"
 #include "runtime/cluster/limits.hpp"
+#include "runtime/core/at_exit.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/wire/header.hpp"
 
@@ -15,6 +16,7 @@
 #include <sys/random.h>
 
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,23 @@ namespace troupe::cluster::exchange {
 namespace {
 // Messages that one actor handles before another gets its turn.
 constexpr std::size_t kMessagesInTurn_max = 64;
+// The one that starts CAF, then CAF's: two of the scheduler, one of the network, three of actors.
+constexpr std::size_t kThreads = 7;
+
+// Starts as many threads as will be needed and ends them again. Throws what the system says when it
+// has too few. Their stacks and their shares of the heap are kept for those that follow.
+void rehearse_threads() {
+  std::promise<void> over;
+  const auto waits = over.get_future().share();
+  std::vector<std::jthread> threads;
+  const core::AtExit end([&over] { over.set_value(); });
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([waits] {
+      ::operator delete(::operator new(64));
+      waits.wait();
+    });
+  }
+}
 }  // namespace
 
 Settings::Settings() {
@@ -56,9 +75,15 @@ Visit::~Visit() {
 }
 
 System::State::State() {
-  const Visit visit;
-  system = std::make_unique<caf::actor_system>(settings);
-  middleman = make_local_middleman(*system);
+  rehearse_threads();
+  // What CAF has begun it cannot undo: its destructors would wait for ever, or end the program,
+  // when the system refuses it a thread after all. On this thread nobody catches the exception, so
+  // that no destructor runs and the process ends with the cause (core/shortage.hpp).
+  std::thread([this] {
+    const Visit visit;
+    system = std::make_unique<caf::actor_system>(settings);
+    middleman = make_local_middleman(*system);
+  }).join();
 }
 
 // The middleman has a thread of its own, which must be gone before the system is.
@@ -74,13 +99,20 @@ void System::State::end() {
 }
 
 bool System::destroy(core::TimePoint end) {
-  if (!ender_.joinable()) {
+  if (!ended_.valid()) {
     std::packaged_task<void()> end_state([state = state_] {
       pthread_setname_np(pthread_self(), "troupe-caf-end");
       state->end();
     });
     ended_ = end_state.get_future();
-    ender_ = std::thread(std::move(end_state));
+    try {
+      ender_ = std::thread(std::move(end_state));
+    } catch (const std::system_error&) {  // no thread is left: without a time limit, then
+      state_->end();
+      std::promise<void> over;
+      ended_ = over.get_future();
+      over.set_value();
+    }
   }
   return ended_.wait_until(end) == std::future_status::ready;
 }
@@ -90,7 +122,7 @@ bool System::destroy(core::TimePoint end) {
 System::~System() {
   const bool over = destroy(std::chrono::steady_clock::now() + limits::kShutdownDeadline);
   if (over) {
-    ender_.join();
+    if (ender_.joinable()) ender_.join();
   } else {
     static_cast<void>(new std::thread(std::move(ender_)));
   }

@@ -9,7 +9,6 @@
 
 namespace troupe::cluster {
 
-using core::ErrorCode;
 using wire::Frame;
 
 // The roles of the network by name. A role that leaves is erased.

@@ -15,10 +15,6 @@ namespace {
 
 using Schema = nlohmann::ordered_json;
 
-std::string lark_text(std::string_view text) {
-  return json_text(text);
-}
-
 // The special token of this text in a grammar; none if there is no such token.
 std::optional<std::string> special_token(const text::Tokenizer& tokenizer, std::string_view text) {
   const auto id = tokenizer.single(text);
@@ -42,7 +38,7 @@ Writing writing_of(ToolFormat format, const text::Tokenizer& tokenizer) {
       return {"", "", "", "", "parameters", "; "};
     case ToolFormat::kMistral: {
       const std::string mark =
-          special_token(tokenizer, "[TOOL_CALLS]").value_or(lark_text("[TOOL_CALLS]"));
+          special_token(tokenizer, "[TOOL_CALLS]").value_or(json_text("[TOOL_CALLS]"));
       return {mark + " \"[\" ", " \"]\"", "", "", "arguments", ", "};
     }
     case ToolFormat::kJson:
@@ -93,20 +89,18 @@ std::variant<guide::Grammar, ApiError> forced_call(const GenerateRequest& reques
     const std::string rule = "args_" + std::to_string(i);
     std::string call;
     if (named) {
-      call = *call_mark + " " + lark_text(name) + " " + *args_mark + " " + rule;
+      call = *call_mark + " " + json_text(name) + " " + *args_mark + " " + rule;
     } else {
-      call = lark_text(writing.call_open + "{\"name\": " + lark_text(name) + ", \"" +
+      call = json_text(writing.call_open + "{\"name\": " + json_text(name) + ", \"" +
                        std::string(writing.arguments) + "\": ") +
-             " " + rule + " " + lark_text("}" + writing.call_close);
+             " " + rule + " " + json_text("}" + writing.call_close);
     }
     calls += (calls.empty() ? "\ncall: " : "\n  | ") + call;
     arguments += "\n" + rule + ": %json " + json_text(std::get<Schema>(schema));
   }
-  if (calls.empty()) {
-    return ApiError{.message = "there is no tool to call", .param = "tools"};
-  }
+  if (calls.empty()) return ApiError{.message = "there is no tool to call", .param = "tools"};
   std::string start = "call";
-  if (!request.one_call) start += named ? " call*" : " (" + lark_text(writing.between) + " call)*";
+  if (!request.one_call) start += named ? " call*" : " (" + json_text(writing.between) + " call)*";
   if (!named) start = writing.open + start + writing.close;
   return guide::Grammar{guide::GrammarKind::kLark, "start: " + start + calls + arguments + "\n"};
 }

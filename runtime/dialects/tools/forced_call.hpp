@@ -12,7 +12,7 @@
 
 namespace troupe::dialects {
 
-// Of `must_call`, `called_tool`, `one_call` and `tools_json` of the request. `tokenizer`: which of
+// The grammar for the request's `must_call`, `called_tool` and so on. `tokenizer`: which of
 // the marks around calls are special tokens. Errors name the tool at fault.
 std::variant<guide::Grammar, ApiError> forced_call(const GenerateRequest& request,
                                                    ToolFormat format,

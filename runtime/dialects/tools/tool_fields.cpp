@@ -2,12 +2,7 @@
 
 #include "runtime/dialects/json_text.hpp"
 
-#include <string_view>
-#include <utility>
-
 namespace troupe::dialects {
-
-using json = nlohmann::ordered_json;
 
 namespace {
 
@@ -75,9 +70,8 @@ void take_tools(JsonFields& fields,
   if (!out.tools) return fields.complain(field, "goes with tools to call");
   if (!choice.name.empty() && !out.tool_names.contains(choice.name))
     return fields.complain(field, "names no tool of 'tools'");
-  if (out.grammar) {
+  if (out.grammar)
     fields.complain(field, "that forces a call does not go with '" + out.grammar_field + "'");
-  }
 }
 
 void read_tools(JsonFields& fields, Dialogue& out) {

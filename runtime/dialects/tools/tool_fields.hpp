@@ -7,7 +7,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <optional>
 #include <string>
 
 namespace troupe::dialects {

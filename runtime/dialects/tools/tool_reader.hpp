@@ -21,7 +21,7 @@ struct ToolCall {
   friend bool operator==(const ToolCall&, const ToolCall&) = default;
 };
 
-// What a piece of a response has brought.
+// Text and tool calls parsed from one chunk.
 struct ToolText {
   std::string content;
   std::vector<ToolCall> calls;
@@ -50,10 +50,10 @@ class ToolReader {
   bool read_value(bool at_end);
   bool close(bool at_end);
   bool skip_start_tag(bool at_end);
-  // Adds the calls of a JSON value; false if it is none of calls.
+  // Adds the calls of a JSON value; false if it holds no calls.
   bool add_calls(std::string_view text);
   void give(std::size_t bytes);  // held text that belongs to no call
-  void give_up();                // what was opened is no call
+  void give_up();                // what was opened is not a call
   void drop(std::size_t bytes) { held_.erase(0, bytes); }
   std::size_t leading(std::string_view characters) const;  // how many of these held_ begins with
 
@@ -66,7 +66,7 @@ class ToolReader {
   JsonEnd end_;              // of the value with which held_ begins
   std::size_t scanned_ = 0;  // bytes of held_ that end_ has taken
   bool at_line_ = true;      // held_ begins a line
-  bool begun_ = false;       // the response has text that is no space
+  bool begun_ = false;       // the response has text other than spaces
   bool after_call_ = false;  // nothing but a call precedes held_
   std::size_t calls_ = 0;
   ToolText out_;

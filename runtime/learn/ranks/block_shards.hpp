@@ -1,6 +1,6 @@
 // Which elements of a flat buffer belong to which rank: block b of kernels::kNormChunk elements to
 // rank b mod R, so a rank's sums of squares are those that the global norm adds. A rank's shard is
-// its blocks one behind another, in ascending order. Turn t is the blocks t R to t R + R - 1, of
+// its blocks one after another, in ascending order. Turn t is the blocks t R to t R + R - 1, of
 // which each rank has one; a buffer is packed and unpacked some turns at a time, which bounds the
 // memory. Pure values; numbers are moved by a team's operations, in its memory.
 #pragma once
@@ -26,7 +26,7 @@ class BlockShards {
   std::int64_t elements() const { return elements_; }
   std::int64_t blocks() const { return (elements_ + kBlock - 1) / kBlock; }
   std::int64_t turns() const { return (blocks() + ranks_ - 1) / ranks_; }
-  // Of one rank's shard.
+  // The size of one rank's shard.
   std::int64_t blocks(int rank) const;
   std::int64_t elements(int rank) const;
   // The place of turns [begin, end) in a rank's shard, in elements.

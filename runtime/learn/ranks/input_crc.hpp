@@ -1,11 +1,13 @@
-// A checksum of what a trainer is given, by which ranks notice that they were not given the same.
-// The order of groups matters. A value type.
+// A checksum of what a trainer is given, by which ranks notice that they were not given the same:
+// of groups, the fields of their samples that are learned from. The order of groups matters. A
+// value type.
 #pragma once
 
 #include "runtime/core/crc32c.hpp"
-#include "runtime/experience/group.hpp"
+#include "runtime/experience/sample_fields.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -18,6 +20,10 @@ class InputCrc {
   requires std::is_arithmetic_v<Number> InputCrc& add(std::span<const Number> numbers) {
     crc_ = core::crc32c(numbers.data(), numbers.size_bytes(), crc_);
     return *this;
+  }
+  template <class Number>
+  requires std::is_arithmetic_v<Number> InputCrc& add(const Number& number) {
+    return add(std::span(&number, 1));
   }
   // Numbers, or lists of lists of them.
   template <class Entry>
@@ -33,21 +39,33 @@ class InputCrc {
   InputCrc& add(const experience::Group& group) {
     add(group.prompt);
     for (const experience::Trajectory& sample : group.samples) {
-      add(sample.tokens).add(sample.behaviour).add(sample.reference).add(sample.teacher);
-      add(sample.values);
-      for (const experience::Turn& turn : sample.turns)
-        add(std::span(&turn.begin, 1)).add(turn.context);
-      if (sample.episode != 0) add(std::span(&sample.episode, 1));
-      if (sample.shares)
-        add(std::span(&sample.shares->sample, 1)).add(std::span(&sample.shares->tokens, 1));
-      for (const experience::StepReward& step : sample.steps)
-        add(std::span(&step.token, 1)).add(std::span(&step.reward, 1));
+      experience::each_sample_field<experience::kLearnedFrom>(
+          [&](const auto& field) { add(sample.*field.member); });
     }
     return *this;
   }
   std::uint32_t value() const { return crc_; }
 
  private:
+  InputCrc& add(experience::FinishReason finish) { return add(static_cast<int>(finish)); }
+  InputCrc& add(const experience::Turn& turn) { return add(turn.begin).add(turn.context); }
+  InputCrc& add(const experience::Shares& shares) { return add(shares.sample).add(shares.tokens); }
+  InputCrc& add(const experience::StepReward& step) { return add(step.token).add(step.reward); }
+  InputCrc& add(const experience::VersionRuns& versions) {
+    for (const auto& run : versions.runs())
+      add(run.version).add(run.count);
+    return *this;
+  }
+  InputCrc& add(const experience::TokenFacts& facts) {
+    for (const experience::TokenFact& fact : experience::kTokenFacts)
+      if (fact.learned_from) add(facts.*fact.list);
+    return *this;
+  }
+  template <class Value>
+  InputCrc& add(const std::optional<Value>& value) {
+    return value ? add(*value) : *this;
+  }
+
   std::uint32_t crc_ = 0;
 };
 

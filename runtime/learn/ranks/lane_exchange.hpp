@@ -10,7 +10,7 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/lane_tree.hpp"
+#include "runtime/learn/lanes/lane_tree.hpp"
 #include "runtime/learn/ranks/block_shards.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/model/params.hpp"
@@ -38,7 +38,7 @@ class LaneExchange {
   core::Result<void> add_round(const std::vector<bool>& present,
                                std::span<model::ParamStore* const> mine,
                                float* sum);
-  // The same for some turns alone, of which each of `mine` has the elements in_buffer(turns).
+  // Adds a round for some turns alone; each of `mine` has the elements in_buffer(turns).
   core::Result<void> add_round(const std::vector<bool>& present,
                                std::span<const float* const> mine,
                                float* sum,

@@ -26,7 +26,7 @@ class LaneRoom {
            const BlockShards& shards,
            core::TeamRunner& team);
 
-  // Of the gradient that the passes add to; `take` gets its numbers.
+  // The layout of the gradient that passes add to; `take` gets its numbers.
   const std::shared_ptr<const model::ParamLayout>& layout() const { return room_.layout(); }
 
   // Before the way back. The numbers are zero.
@@ -48,7 +48,7 @@ class LaneRoom {
   const std::int64_t turn_;  // elements
   const model::PartRoom room_;
   core::TeamRunner& team_;
-  core::Buffer<float> carried_;  // the lowest turn of the part before
+  core::Buffer<float> carried_;  // the lowest turn of the previous part
   std::int64_t left_ = 0;        // turns from here on are gone
   bool carries_ = false;
 };

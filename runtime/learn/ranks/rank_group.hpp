@@ -1,11 +1,11 @@
-// The ranks of one trainer, as its parts see them: which lanes a rank plays, and numbers that all
+// The ranks of one trainer, as its parts see them: which lanes a rank computes, and numbers all
 // ranks must know. Owned by the model under training, used on its thread. The first error ends the
 // gang (runtime/collective/collectives.hpp).
 #pragma once
 
 #include "runtime/collective/collectives.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/learn/lane_tree.hpp"
+#include "runtime/learn/lanes/lane_tree.hpp"
 #include "runtime/learn/ranks/rank_passes.hpp"
 #include "runtime/learn/ranks/ranks.hpp"
 
@@ -38,12 +38,12 @@ class RankGroup {
   int size() const { return gang_.size(); }
   collective::Collectives& gang() { return gang_; }
 
-  // The run of neighbouring lanes that `rank` plays: an even cut of [0, lanes), no run empty.
+  // The run of neighbouring lanes that `rank` computes: an even cut of [0, lanes), no run empty.
   LaneSpan lanes_of(int rank, std::int64_t lanes) const {
     return {lanes * rank / size(), lanes * (rank + 1) / size()};
   }
 
-  // Each rank gives `mine` and gets those of all, one behind another in the order of ranks.
+  // Each rank gives `mine` and gets those of all, one after another in the order of ranks.
   // `counts[r]` is the number that rank r gives, which all know.
   template <class T>
   core::Result<std::vector<T>> gather(std::span<const T> mine,

@@ -31,7 +31,7 @@ class ShardMover {
   // Every rank gives `mine`, its blocks of these turns, and gets those of all in `window`, the
   // elements in_buffer(turns).
   core::Result<void> gather(core::Range turns, const float* mine, float* window);
-  // The same for all turns: from the shards to the whole buffer.
+  // Gathers all turns, from the shards to the whole buffer.
   core::Result<void> gather(const float* shard, float* buffer);
   // Rank 0 alone gets the blocks of all in `window`; on other ranks that is not read.
   core::Result<void> collect(core::Range turns, const float* mine, float* window);

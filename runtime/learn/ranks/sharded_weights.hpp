@@ -86,9 +86,9 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
   std::shared_ptr<model::PackedWeights> panels_;
   core::Buffer<float> own_;
   core::Buffer<float> arriving_;  // a piece of all ranks, on its way from the host
-  core::Buffer<float> leaving_;   // of own_, on its way from the device
+  core::Buffer<float> leaving_;   // a piece of own_, on its way from the device
   std::int64_t next_ = 0;         // the pass's next part: forward ones, then backward ones
-  bool has_alone_ = false;        // what has a place of its own has been gathered in this pass
+  bool has_alone_ = false;        // weights with places of their own are gathered in this pass
   bool whole_ = true;
   Done done_;
   core::Result<void> going_;  // an error of done_

@@ -31,7 +31,7 @@ model::GroupRows group_rows(const Method& method);
 // Number of tokens of the data rows that go through the model when they are computed together.
 std::int64_t rows_cost(const Method& method, std::span<const data::SupervisedRow> rows);
 
-// Of the rows `chosen` of `rows`: those with equal prompts as one unit, in order of their first
+// Groups the rows `chosen` of `rows` into units with equal prompts, in order of their first
 // row. A unit holds at most `cost_max` tokens (rows_cost), but at least one row. Sequences are
 // units of their own, and so are all rows where there would be fewer than `units_min` units.
 std::vector<std::vector<std::size_t>> units_of(const Method& method,

@@ -1,7 +1,7 @@
 #include "runtime/learn/supervised/choice_loss.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/learn/tensors.hpp"
+#include "runtime/learn/torch/tensors.hpp"
 
 #include <algorithm>
 #include <cmath>

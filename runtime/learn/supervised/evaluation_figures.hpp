@@ -11,7 +11,7 @@
 
 namespace troupe::learn {
 
-// Of all methods but prm: eval/loss, then eval/perplexity, or eval/accuracy, eval/margins and the
+// For all methods but prm: eval/loss, then eval/perplexity, or eval/accuracy, eval/margins and the
 // same of each category of pairs (eval/CATEGORY/...), sorted by name; of reward models the mean and
 // the deviation of the scores. `all` and `values` have one entry a row.
 SupervisedEvaluation evaluation_of(const LossSettings& settings,
@@ -20,7 +20,7 @@ SupervisedEvaluation evaluation_of(const LossSettings& settings,
                                    const StepTotals& total,
                                    const RowValues& values);
 
-// Of prm, whose figures choice_loss has summed: eval/loss, eval/accuracy, eval/margins.
+// For prm, whose figures choice_loss has summed: eval/loss, eval/accuracy, eval/margins.
 SupervisedEvaluation evaluation_of(const LossSettings& settings, const RowFigures& figures);
 
 }  // namespace troupe::learn

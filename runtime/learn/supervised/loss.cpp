@@ -3,7 +3,7 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/supervised/method_rows.hpp"
 #include "runtime/learn/supervised/pair_loss_rows.hpp"
-#include "runtime/learn/tensors.hpp"
+#include "runtime/learn/torch/tensors.hpp"
 
 #include <c10/core/GradMode.h>
 
@@ -99,8 +99,8 @@ at::Tensor kto_rows(const RowTerms& t) {
   const LossSettings& s = t.settings;
   const auto good = tensor_of(t.facts.desirable);
   const auto z = s.beta * t.totals.z;  // scaled as t.chosen, which is beta g
-  const auto gain = s.desirable_weight * (1 - at::sigmoid(t.chosen - z));
-  const auto cost = s.undesirable_weight * (1 - at::sigmoid(z - t.chosen));
+  const auto gain = s.kto.desirable_weight * (1 - at::sigmoid(t.chosen - z));
+  const auto cost = s.kto.undesirable_weight * (1 - at::sigmoid(z - t.chosen));
   return good * gain + (1 - good) * cost;
 }
 
@@ -114,7 +114,7 @@ at::Tensor orpo_rows(const RowTerms& t) {
 }
 
 at::Tensor simpo_rows(const RowTerms& t) {
-  return -at::log_sigmoid(t.chosen - t.rejected - t.settings.simpo_gamma);
+  return -at::log_sigmoid(t.chosen - t.rejected - t.settings.simpo.gamma);
 }
 
 at::Tensor cpo_rows(const RowTerms& t) {
@@ -166,7 +166,7 @@ at::Tensor supervised_loss(const LossSettings& s,
   if (formula == nullptr) {
     auto sum = -first.sum();
     if (divergence.defined()) {
-      sum = (1 - s.teaching.coef) * sum + s.teaching.coef * divergence.sum();
+      sum = (1 - s.distill.coef) * sum + s.distill.coef * divergence.sum();
       own.divergence = divergence.sum().item<double>();
     }
     loss = sum / at_least_one(totals.first_tokens);

@@ -64,9 +64,9 @@ struct RowTerms {
   const LossSettings& settings;
   const RowFacts& facts;
   const StepTotals& totals;
-  // Of first answers: beta (l - l_ref), beta l without a reference, or a reward model's scores.
+  // For first answers: beta (l - l_ref), beta l without a reference, or a reward model's scores.
   const at::Tensor& chosen;
-  const at::Tensor& rejected;  // the same of second answers; undefined without pairs
+  const at::Tensor& rejected;  // those of second answers; undefined without pairs
 };
 
 // Returns the micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with

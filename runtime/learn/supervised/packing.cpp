@@ -1,7 +1,7 @@
 #include "runtime/learn/supervised/packing.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/learn/even_cut.hpp"
+#include "runtime/learn/lanes/even_cut.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -15,7 +15,7 @@ namespace troupe::learn {
 std::vector<std::vector<std::size_t>> pack_longest_first(std::span<const std::int64_t> costs,
                                                          std::int64_t cost_max);
 
-// The same for several lanes: a multiple of `lanes` micro-batches, and each row goes into the one
+// Packs for several lanes: a multiple of `lanes` micro-batches, and each row goes into the one
 // that is emptiest. Where there are fewer rows than that, each is a micro-batch of its own. With
 // one lane, pack_longest_first.
 std::vector<std::vector<std::size_t>> pack_for_lanes(std::span<const std::int64_t> costs,

@@ -1,6 +1,6 @@
 #include "runtime/learn/supervised/loss.hpp"
 #include "runtime/learn/supervised/pair_loss_rows.hpp"
-#include "runtime/learn/tensors.hpp"
+#include "runtime/learn/torch/tensors.hpp"
 
 #include <cmath>
 
@@ -22,7 +22,7 @@ at::Tensor smoothed(const at::Tensor& h, double share) {
 }  // namespace
 
 at::Tensor sigmoid_loss(const RowTerms& t) {
-  return smoothed(scaled_margin(t), t.settings.label_smoothing);
+  return smoothed(scaled_margin(t), t.settings.dpo.label_smoothing);
 }
 
 at::Tensor hinge_loss(const RowTerms& t) {
@@ -36,13 +36,13 @@ at::Tensor ipo_loss(const RowTerms& t) {
 
 at::Tensor robust_loss(const RowTerms& t) {
   const auto h = scaled_margin(t);
-  const double e = t.settings.label_smoothing;
+  const double e = t.settings.dpo.label_smoothing;
   return (e * at::log_sigmoid(-h) - (1 - e) * at::log_sigmoid(h)) / (1 - 2 * e);
 }
 
 at::Tensor exo_pair_loss(const RowTerms& t) {
   const auto h = scaled_margin(t);
-  const double e = t.settings.label_smoothing;
+  const double e = t.settings.dpo.label_smoothing;
   return at::sigmoid(h) * (at::log_sigmoid(h) - std::log1p(-e)) +
          at::sigmoid(-h) * (at::log_sigmoid(-h) - std::log(e));
 }
@@ -64,7 +64,7 @@ at::Tensor aot_loss(const RowTerms& t) {
   for (std::size_t i = 0; i < facts.size(); ++i)
     shift.push_back(facts.reference_first[i] - facts.reference_second[i] - facts.matched[i]);
   return smoothed(scaled_margin(t) + t.settings.beta * tensor_of(shift),
-                  t.settings.label_smoothing);
+                  t.settings.dpo.label_smoothing);
 }
 
 at::Tensor apo_zero_loss(const RowTerms& t) {
@@ -77,7 +77,7 @@ at::Tensor apo_down_loss(const RowTerms& t) {
 
 at::Tensor discopop_loss(const RowTerms& t) {
   const auto h = scaled_margin(t);
-  const auto share = at::sigmoid(h / t.settings.discopop_tau);
+  const auto share = at::sigmoid(h / t.settings.dpo.discopop_tau);
   return (1 - share) * -at::log_sigmoid(h) + share * at::exp(-h);
 }
 

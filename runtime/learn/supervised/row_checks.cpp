@@ -34,8 +34,8 @@ core::Result<void> check_settings(const SupervisedSettings& settings) {
   const LossSettings& loss = settings.loss;
   const Method& method = *loss.method;
   TROUPE_TRY(require(!method.reference || loss.beta > 0, std::string(method.beta), "above 0"));
-  TROUPE_TRY(require(loss.label_smoothing >= 0 && loss.label_smoothing < 0.5, "dpo.label_smoothing",
-                     "at least 0 and below 0.5"));
+  TROUPE_TRY(require(loss.dpo.label_smoothing >= 0 && loss.dpo.label_smoothing < 0.5,
+                     "dpo.label_smoothing", "at least 0 and below 0.5"));
   if (const auto refused = refusal(loss))
     return core::fail(core::ErrorCode::kConfig, refused->key + ": " + refused->why,
                       refused->advice);

@@ -1,5 +1,5 @@
 // Runs the data rows of one micro-batch through a model. Builds the forward plan for their kind
-// (sequences, answers behind shared prompts, or choices at placeholders) and
+// (sequences, answers to shared prompts, or choices at placeholders) and
 // computes either the loss and its gradient, or the log-probs or scores alone. Reuses its plan and
 // scratch. Part of supervised_trainer.cpp, on whose thread it runs; numeric work on the team.
 #pragma once
@@ -8,13 +8,13 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/data/supervised_dataset.hpp"
-#include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/supervised/answer_groups.hpp"
 #include "runtime/learn/supervised/choice_loss.hpp"
 #include "runtime/learn/supervised/loss.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/supervised/row_values.hpp"
 #include "runtime/learn/supervised/teacher_pass.hpp"
+#include "runtime/learn/torch/step_failure.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/sequence_plan.hpp"
 #include "runtime/model/train_logprobs.hpp"

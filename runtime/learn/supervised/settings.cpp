@@ -30,18 +30,18 @@ std::optional<core::Refusal> refusal(const LossSettings& loss) {
   const PairLoss* const row = loss.pair_row();
   if (row == nullptr) return std::nullopt;
   const std::string name(row->name);
-  if (row->smoothing == Smoothing::kNone && loss.label_smoothing > 0) {
+  if (row->smoothing == Smoothing::kNone && loss.dpo.label_smoothing > 0) {
     return core::Refusal{"dpo.label_smoothing", "the loss " + name + " smooths no labels",
                          "give 0, or --dpo.loss " + losses_that([](const PairLoss& one) {
                            return one.smoothing != Smoothing::kNone;
                          })};
   }
-  if (row->smoothing == Smoothing::kNeeded && loss.label_smoothing == 0) {
+  if (row->smoothing == Smoothing::kNeeded && loss.dpo.label_smoothing == 0) {
     return core::Refusal{"dpo.label_smoothing",
                          "the loss " + name + " needs the share of wrong labels",
                          "give it, above 0 and below 0.5"};
   }
-  if (loss.length_mean && !row->length_mean) {
+  if (loss.dpo.length_mean && !row->length_mean) {
     return core::Refusal{"dpo.length_mean", "the loss " + name + " is one of sums",
                          "give false, or --dpo.loss " +
                              losses_that([](const PairLoss& one) { return one.length_mean; })};

@@ -15,32 +15,25 @@
 
 namespace troupe::learn {
 
-// The divergence from a teacher (model::TeacherRows says what beta and temperature do).
-struct TeachingSettings {
-  double coef = 0.4;  // weight of the divergence; 1 - coef is that of the next-token loss
-  double beta = 0, temperature = 1;
-};
-
 struct LossSettings {
   Chosen<Method> method = "sft";
   std::optional<Chosen<PairLoss>> pair_loss;  // in place of the method's own row of that table
-  double beta = 0.1;
-  double label_smoothing = 0;   // share of pairs taken to be labelled the wrong way round
-  double nll_coef = 0;          // weight of the next-token loss of better answers, per token
-  bool length_mean = false;     // an answer's mean log-prob in place of the sum
-  double simpo_gamma = 1;       // margin by which the better answer should lead
-  double discopop_tau = 0.05;   // temperature of discopop's mixture
-  double desirable_weight = 1;  // kto: weights of good and of bad answers
-  double undesirable_weight = 1;
-  TeachingSettings teaching;
+  double beta = 0.1;                          // of the method, as nll_coef
+  double nll_coef = 0;  // weight of the next-token loss of better answers, per token
+#define KEYS "runtime/learn/supervised/loss_keys.def"
+#include "runtime/config/fill.def"
   // prm: the tokens among which the model chooses at a placeholder, the best first; empty: all.
   std::vector<std::int32_t> reward_tokens;
 
   // The row of the table of losses of a pair; null: the method has a formula of its own.
   const PairLoss* pair_row() const;
   StepWide step_wide() const;
-  bool takes_means() const { return length_mean || method->length_mean; }
-  double nll_weight() const { return nll_coef + method->nll; }
+  bool takes_means() const {
+    return dpo.length_mean || method->length_mean;
+  }
+  double nll_weight() const {
+    return nll_coef + method->nll;
+  }
 };
 
 // The first rule that a combination of these settings breaks, or nothing. The configuration and the
@@ -52,7 +45,7 @@ struct SupervisedSettings {
   OptimSettings optim;
   std::int64_t micro_tokens_max = 2048;  // rows of one micro-batch
   std::int64_t total_steps = 0;          // optimiser steps of the whole run, for the schedule
-  // Of methods with a teacher: SupervisedRow::teacher is the place of a row's.
+  // For methods with a teacher; SupervisedRow::teacher is the index of a row's teacher.
   std::vector<std::shared_ptr<const model::PackedWeights>> teachers;
   std::string model;  // as configured; adapters name it as their base
   model::StorageDtype save_dtype = model::StorageDtype::kF32;  // of saved models

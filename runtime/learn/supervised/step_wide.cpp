@@ -1,7 +1,7 @@
 #include "runtime/learn/supervised/step_wide.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/learn/state_numbers.hpp"
+#include "runtime/learn/state/state_numbers.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <algorithm>

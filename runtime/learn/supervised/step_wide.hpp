@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/learn/reward_shaping.hpp"
+#include "runtime/learn/advantage/reward_shaping.hpp"
 #include "runtime/learn/supervised/loss.hpp"
 
 #include <filesystem>

@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/model/trainable_model.hpp"
 #include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/supervised/answer_groups.hpp"
@@ -12,8 +13,7 @@
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/supervised/step_wide.hpp"
-#include "runtime/learn/tensors.hpp"
-#include "runtime/learn/trainable_model.hpp"
+#include "runtime/learn/torch/tensors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +26,6 @@
 
 namespace troupe::learn {
 namespace {
-
-using core::ErrorCode;
-using core::Result;
 
 // What a micro-batch tells about itself.
 struct SupervisedFigures {

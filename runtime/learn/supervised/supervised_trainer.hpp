@@ -65,7 +65,7 @@ class SupervisedTrainer {
 
   // As in TrainableModel and PolicyTrainer.
   virtual void set_score_scale(double mean, double std) = 0;
-  // With an adapter, that too, in the folder `adapter` beside it.
+  // With an adapter, that too, in the folder `adapter` next to it.
   virtual core::Result<void> save_model(const std::filesystem::path& folder,
                                         const std::filesystem::path& tokenizer_from) const = 0;
   virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;

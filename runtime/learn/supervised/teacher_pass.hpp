@@ -50,8 +50,8 @@ class TeacherPass {
     plan_.plan.place(team_.memory());
     const float* const head_in = model::score_head_in(team_, teacher, plan_.plan, scratch_);
     return std::optional(model::TeacherRows{&teacher, head_in,
-                                            static_cast<float>(settings_.teaching.beta),
-                                            static_cast<float>(settings_.teaching.temperature)});
+                                            static_cast<float>(settings_.distill.beta),
+                                            static_cast<float>(settings_.distill.temperature)});
   }
 
  private:

@@ -84,7 +84,7 @@ Publisher::Answer Publisher::ask(const Receiver& from,
   connection.host = from.host();
   connection.version = image->version;
   connection.done = false;
-  connection.memory = place && place->socket[0] != 0;
+  connection.memory = place && !place->socket.empty();
   connection.free = false;
   if (place) {
     check(from, *place, place->number == ask.avoid);
@@ -131,7 +131,7 @@ void Publisher::check(const Receiver& from, const weights::RelayPlace& place, bo
   truth_.expect(wrong_[relay].size() < 2, who + ", which gave two receivers wrong bytes");
   if (moved_on_.contains(relay))
     truth_.census.count("relay", "one that gave up an older version feeds again");
-  const bool memory = place.socket[0] != 0;
+  const bool memory = !place.socket.empty();
   truth_.expect(!memory || found->second.host == from.host(), who + " on another host's socket");
   std::size_t children = memory ? 0 : 1;
   for (const auto& [other, connection] : connections_) {

@@ -3,7 +3,6 @@
 #include "runtime/weights/limits.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace troupe::sim {
 
@@ -20,8 +19,8 @@ constexpr core::Duration kLook = 50ms;
 weights::RelayPlace Receiver::place() const {
   weights::RelayPlace place;
   place.number = number_;
-  std::strcpy(place.socket, "@relay");
-  if (reachable_) std::strcpy(place.address, "relay:1");
+  place.socket = "@relay";
+  if (reachable_) place.address = "relay:1";
   return place;
 }
 
@@ -161,7 +160,7 @@ void Receiver::directed(const RelayDirection& direction) {
     if (relay == 0) return;  // its stream follows
     const bool aside = std::find(set_aside_.begin(), set_aside_.end(), relay) != set_aside_.end();
     around_.truth.expect(!aside, "a receiver is sent to a relay that gave it wrong bytes");
-    go_to(relay, direction.place->socket[0] != 0);
+    go_to(relay, !direction.place->socket.empty());
   });
 }
 

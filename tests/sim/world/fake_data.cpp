@@ -10,23 +10,23 @@
 namespace troupe::sim {
 namespace {
 
-class FakeReward final : public actors::RewardSource {
+class FakeReward final : public actors::reward::RewardSource {
  public:
   FakeReward(cluster::sim::VirtualTime& time, Truth& truth, std::string role, core::Duration takes)
       : time_(time), truth_(truth), role_(std::move(role)), takes_(takes) {}
   std::string name() const override { return role_.substr(role_.find('/') + 1); }
-  core::Result<std::vector<actors::RewardScore>> score(
+  core::Result<std::vector<actors::reward::RewardScore>> score(
       const std::vector<actors::RewardGroup>& groups, core::Duration deadline) override {
     time_.pass(takes_);
     if (auto error = truth_.error(role_, "score")) {
       if (error->code == core::ErrorCode::kDeadline) time_.pass(deadline);
       return core::fail(*error);
     }
-    std::vector<actors::RewardScore> scores;
+    std::vector<actors::reward::RewardScore> scores;
     for (const actors::RewardGroup& group : groups) {
       const bool scorable = !cannot_be_scored(std::stoull(group.label));
       for (const actors::RewardSample& sample : group.samples) {
-        actors::RewardScore& score = scores.emplace_back();
+        actors::reward::RewardScore& score = scores.emplace_back();
         if (scorable) score.value = score_of(sample.response, role_);
         if (!scorable) score.cause = "nobody can score this row";
       }
@@ -41,19 +41,19 @@ class FakeReward final : public actors::RewardSource {
   const core::Duration takes_;
 };
 
-class FakeSink final : public actors::GroupSink {
+class FakeSink final : public actors::data::GroupSink {
  public:
   FakeSink(Truth& truth, DiskView& disk) : truth_(truth), disk_(disk) {}
 
   core::Result<void> commit(std::uint64_t update,
                             std::uint64_t,
-                            const std::vector<actors::CommittedGroup>& groups) override {
+                            const std::vector<actors::data::CommittedGroup>& groups) override {
     if (experience::is_evaluation(update)) {
       truth_.census.count("event", "evaluation committed");
       return {};
     }
     std::string lines;
-    for (const actors::CommittedGroup& committed : groups) {
+    for (const actors::data::CommittedGroup& committed : groups) {
       check_scores(*committed.group);
       check_promise(*committed.group);
       lines += line_of(committed).text() + "\n";
@@ -63,13 +63,13 @@ class FakeSink final : public actors::GroupSink {
   }
 
  private:
-  static LedgerLine line_of(const actors::CommittedGroup& committed) {
-    const actors::BookGroup& group = *committed.group;
+  static LedgerLine line_of(const actors::data::CommittedGroup& committed) {
+    const actors::data::BookGroup& group = *committed.group;
     experience::Group whole{group.ticket, committed.prompt->tokens, group.samples};
     return {group.ticket.update,   group.ticket.slot, group.ticket.attempt, group.prompt,
             group.rewards->number, hash_of(whole),    group.replaced};
   }
-  void check_scores(const actors::BookGroup& group) {
+  void check_scores(const actors::data::BookGroup& group) {
     for (const experience::Trajectory& sample : group.samples) {
       double wanted = 0;
       for (const actors::RewardMember& member : group.rewards->members)
@@ -78,7 +78,7 @@ class FakeSink final : public actors::GroupSink {
                     name_of(group.ticket) + " has another score than its reward set gives");
     }
   }
-  void check_promise(const actors::BookGroup& group) {
+  void check_promise(const actors::data::BookGroup& group) {
     const auto& promise = truth_.promise;
     if (!promise || group.ticket.update < promise->from_update) return;
     const auto member = group.rewards->member("guest");
@@ -102,9 +102,9 @@ std::string padded(std::uint64_t number) {
   return text;
 }
 
-core::Result<actors::Prompt> FakePrompts::at(std::uint64_t position) {
+core::Result<actors::data::Prompt> FakePrompts::at(std::uint64_t position) {
   const std::uint64_t row = position % kRows;
-  actors::Prompt prompt;
+  actors::data::Prompt prompt;
   prompt.row = row;
   prompt.tokens.assign(1 + row % 20, kTokenOfRow0 + static_cast<std::int32_t>(row));
   prompt.text = "p" + std::to_string(row);
@@ -117,14 +117,14 @@ double score_of(const std::string& response, const std::string& reward) {
   return static_cast<double>(mix(mix(1, response), reward) % 1000) / 1000;
 }
 
-std::unique_ptr<actors::RewardSource> fake_reward(cluster::sim::VirtualTime& time,
-                                                  Truth& truth,
-                                                  std::string role,
-                                                  core::Duration takes) {
+std::unique_ptr<actors::reward::RewardSource> fake_reward(cluster::sim::VirtualTime& time,
+                                                          Truth& truth,
+                                                          std::string role,
+                                                          core::Duration takes) {
   return std::make_unique<FakeReward>(time, truth, std::move(role), takes);
 }
 
-std::unique_ptr<actors::GroupSink> fake_sink(Truth& truth, DiskView& disk) {
+std::unique_ptr<actors::data::GroupSink> fake_sink(Truth& truth, DiskView& disk) {
   return std::make_unique<FakeSink>(truth, disk);
 }
 
@@ -153,12 +153,12 @@ std::vector<LedgerLine> read_ledger(const std::string& text) {
   return lines;
 }
 
-core::Result<void> FakeListener::on_update(const actors::UpdateReport&) {
+core::Result<void> FakeListener::on_update(const actors::controller::UpdateReport&) {
   if (progress) progress();
   return {};
 }
 
-core::Result<void> FakeListener::on_evaluation(const actors::EvaluationReport& report) {
+core::Result<void> FakeListener::on_evaluation(const actors::controller::EvaluationReport& report) {
   truth_.census.count("event",
                       report.sets.at(0).missing > 0 ? "evaluation with gaps" : "evaluation");
   if (progress) progress();

@@ -26,10 +26,10 @@ inline constexpr const char* kCheckpoints = "/run/ckpt";
 inline constexpr const char* kExperience = "/run/experience";
 
 // Prompt p is row p of the dataset, again and again.
-class FakePrompts final : public actors::PromptSource {
+class FakePrompts final : public actors::data::PromptSource {
  public:
   std::uint64_t size() const override { return kRows; }
-  core::Result<actors::Prompt> at(std::uint64_t position) override;
+  core::Result<actors::data::Prompt> at(std::uint64_t position) override;
 };
 // Rows whose responses nobody can score.
 inline bool cannot_be_scored(std::uint64_t row) {
@@ -41,10 +41,10 @@ std::string padded(std::uint64_t number);
 
 double score_of(const std::string& response, const std::string& reward);
 
-std::unique_ptr<actors::RewardSource> fake_reward(cluster::sim::VirtualTime& time,
-                                                  Truth& truth,
-                                                  std::string role,
-                                                  core::Duration takes);
+std::unique_ptr<actors::reward::RewardSource> fake_reward(cluster::sim::VirtualTime& time,
+                                                          Truth& truth,
+                                                          std::string role,
+                                                          core::Duration takes);
 
 // A line of the ledger.
 struct LedgerLine {
@@ -59,27 +59,27 @@ struct LedgerLine {
 };
 std::vector<LedgerLine> read_ledger(const std::string& text);
 
-std::unique_ptr<actors::GroupSink> fake_sink(Truth& truth, DiskView& disk);
+std::unique_ptr<actors::data::GroupSink> fake_sink(Truth& truth, DiskView& disk);
 
 // Writes checkpoints as folders that appear whole, keeps the newest two, and tells the world what
 // goes on.
-class FakeListener : public actors::RunListener {
+class FakeListener : public actors::controller::RunListener {
  public:
   FakeListener(async::Timers& timers, Truth& truth, DiskView& disk)
       : truth_(truth), disk_(disk), timers_(timers) {}
   std::function<void()> progress;  // an update was done
   std::function<void(const std::string&)> note;
   std::function<void(const actors::SetRewards&)> rewards;
-  std::function<void(const actors::FailedUpdate&)> failed_update;
+  std::function<void(const actors::controller::FailedUpdate&)> failed_update;
 
   void on_phase(const std::string&) override {}
-  void on_failed_group(const actors::FailedGroup&) override {
+  void on_failed_group(const actors::controller::FailedGroup&) override {
     truth_.census.count("event", "group replaced");
   }
   void on_note(const std::string& text) override {
     if (note) note(text);
   }
-  void on_failed_update(const actors::FailedUpdate& failed) override {
+  void on_failed_update(const actors::controller::FailedUpdate& failed) override {
     truth_.census.count("event", "update failed");
     if (failed_update) failed_update(failed);
   }
@@ -87,8 +87,8 @@ class FakeListener : public actors::RunListener {
     truth_.census.count("event", "reward set");
     if (rewards) rewards(set);
   }
-  core::Result<void> on_update(const actors::UpdateReport& report) override;
-  core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
+  core::Result<void> on_update(const actors::controller::UpdateReport& report) override;
+  core::Result<void> on_evaluation(const actors::controller::EvaluationReport& report) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
   bool stop_requested() const override { return false; }

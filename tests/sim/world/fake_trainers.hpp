@@ -3,8 +3,8 @@
 // on. Everything else of policy and critic is real.
 #pragma once
 
-#include "runtime/learn/critic_trainer.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "tests/sim/virtual_time.hpp"
 #include "tests/sim/world/sim_disk.hpp"
 #include "tests/sim/world/truth.hpp"

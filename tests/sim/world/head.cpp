@@ -2,7 +2,6 @@
 #include "tests/sim/world/head.hpp"
 
 #include "actors/company/pass.hpp"
-#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/run_on.hpp"
@@ -13,7 +12,7 @@
 
 namespace troupe::sim {
 
-using actors::Company;
+using actors::company::Company;
 
 Head::Head(
     Stage& stage, std::uint64_t number, std::uint64_t run, std::uint64_t generation, Calls calls)
@@ -51,7 +50,7 @@ async::task<core::Result<void>> Head::start_company(Head* self) {
   cluster::RoleRecipe recipe;
   recipe.factory = actors::factory_of<Company>([self](actors::RoleContext context) {
     self->company_ = std::make_shared<Company>(std::move(context), self->company_options(),
-                                               self->admission_, *self, self->company_hooks());
+                                               self->admission_, *self, *self);
     return self->company_;
   });
   core::Result<std::shared_ptr<cluster::Endpoint>> place = endpoint;
@@ -62,8 +61,8 @@ async::task<core::Result<void>> Head::start_company(Head* self) {
   co_return core::Result<void>();
 }
 
-actors::CompanyOptions Head::company_options() const {
-  actors::CompanyOptions options;
+actors::company::CompanyOptions Head::company_options() const {
+  actors::company::CompanyOptions options;
   options.run_id = run_;
   options.run = "run " + std::to_string(run_);
   options.generation = generation_;
@@ -84,7 +83,7 @@ actors::CompanyOptions Head::company_options() const {
         options.roles.push_back({kind, kind + "/" + number, ""});
       }
     }
-    for (actors::WantedRole& role : options.roles)
+    for (actors::company::WantedRole& role : options.roles)
       role.ranked = role.ranked || (role.kind == kind && ranks > 1);
   };
   want_ranks("policy", stage_.plan.ranks);
@@ -94,31 +93,6 @@ actors::CompanyOptions Head::company_options() const {
   if (stage_.plan.reference) want("reference", "reference/0", "node/reference");
   want("generator", "generator/0", "node/generator-0");
   return options;
-}
-
-actors::CompanyHooks Head::company_hooks() {
-  actors::CompanyHooks hooks;
-  hooks.role_up = [this](const std::string& role) { role_up(role); };
-  hooks.role_lost = [this](const std::string& role, const core::Error& cause) {
-    role_lost(role, cause);
-  };
-  hooks.note = [this](const std::string& text) { note(text); };
-  hooks.hopeless = [this](const core::Error& error) {
-    note("hopeless: " + error.message);
-    hopeless_ = error;
-    end_run(error);
-  };
-  hooks.fence = [this](const std::string& name, const core::Error& cause) { forget(name, cause); };
-  hooks.status = []() -> async::task<core::Result<std::string>> { co_return std::string("{}"); };
-  hooks.attach = [this](actors::AttachReward it) { return ask_controller(std::move(it)); };
-  hooks.reweight = [this](actors::ReweightReward it) { return ask_controller(std::move(it)); };
-  hooks.detach = [this](actors::DetachReward it) { return ask_controller(std::move(it)); };
-  hooks.regroup = [this](const std::string& why) {
-    regroup_ = why;
-    tell([why](actors::Conductor& conductor) { conductor.regroup(why); });
-  };
-  hooks.drain = [this](actors::DrainGenerator it) { return ask_controller(std::move(it)); };
-  return hooks;
 }
 
 template <class Request>
@@ -189,18 +163,21 @@ void Head::role_ended(Process& of, const cluster::Identity& role) {
   });
 }
 
-void Head::forget(const std::string& name, const core::Error& cause) {
-  if (bound_.erase(name) > 0) tell_lost(name, cause.message);
+void Head::fence(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
+  const auto bound = bound_.find(name);
+  if (bound == bound_.end() || bound->second.epoch > epoch) return;
+  bound_.erase(bound);
+  tell_lost(name, cause.message);
 }
 
 // ---- what the company reports ------------------------------------------------------------------
 
 void Head::end_run(core::Error error) {
   if (error.code == core::ErrorCode::kPeerLost) error.code = core::ErrorCode::kDeadline;
-  tell([error](actors::Conductor& conductor) { conductor.end(error); });
+  tell([error](actors::controller::Conductor& conductor) { conductor.end(error); });
 }
 
-void Head::tell(std::function<void(actors::Conductor&)> what) {
+void Head::tell(std::function<void(actors::controller::Conductor&)> what) {
   if (session_ == nullptr || !session_->strand) return;
   async::post(session_->strand, [told = session_->role, what = std::move(what)] {
     if (const auto conductor = told.lock()) what(*conductor);
@@ -208,36 +185,52 @@ void Head::tell(std::function<void(actors::Conductor&)> what) {
 }
 
 void Head::role_up(const std::string& role) {
-  if (role == actors::kPolicyRole || role == actors::kCriticRole) {
-    const auto policy = bound_.find(actors::kPolicyRole), critic = bound_.find(actors::kCriticRole);
+  if (role == actors::controller::kPolicyRole || role == actors::controller::kCriticRole) {
+    const auto policy = bound_.find(actors::controller::kPolicyRole),
+               critic = bound_.find(actors::controller::kCriticRole);
     if (policy != bound_.end() && critic != bound_.end())
       stage_.links.connect(*policy->second.process, *critic->second.process);
   }
-  tell([role, epoch = company_->epoch_of(role)](actors::Conductor& conductor) {
+  tell([role, epoch = company_->epoch_of(role)](actors::controller::Conductor& conductor) {
     conductor.peer_up(role, epoch);
   });
 }
 
+void Head::hopeless(const core::Error& error) {
+  note("hopeless: " + error.message);
+  hopeless_ = error;
+  end_run(error);
+}
+
+void Head::regroup(const std::string& why) {
+  regroup_ = why;
+  tell([why](actors::controller::Conductor& conductor) { conductor.regroup(why); });
+}
+
 void Head::role_lost(const std::string& role, const core::Error& cause) {
-  tell([role, cause](actors::Conductor& conductor) { conductor.peer_lost(role, cause); });
+  tell([role, cause](actors::controller::Conductor& conductor) {
+    conductor.peer_lost(role, cause);
+  });
 }
 
 core::Result<void> Head::start(const std::string& node,
                                const std::vector<std::string>& kinds,
                                const std::string& pass) {
-  calls_.launch(*this, {node, kHeadHost, kinds, pass, actors::facts_of_pass(pass)->number});
+  calls_.launch(*this,
+                {node, kHeadHost, kinds, pass, actors::company::facts_of_pass(pass)->number});
   return {};
 }
 
 bool Head::adopt(const std::string& node,
                  const std::vector<std::string>& kinds,
                  const std::string& pass) {
-  return calls_.adopt(*this, {node, kHeadHost, kinds, pass, actors::facts_of_pass(pass)->number});
+  return calls_.adopt(*this,
+                      {node, kHeadHost, kinds, pass, actors::company::facts_of_pass(pass)->number});
 }
 
 void Head::note(const std::string& text) {
-  if (text.ends_with("plays on")) stage_.truth.census.count("event", "a role plays on");
-  if (text.find(" goes on with ") != std::string::npos)
+  if (text.ends_with("keeps running")) stage_.truth.census.count("event", "a role keeps running");
+  if (text.find(" continues with ") != std::string::npos)
     stage_.truth.census.count("event", "a gang goes on with fewer ranks");
   stage_.note("head: " + text);
 }

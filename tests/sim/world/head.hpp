@@ -20,7 +20,7 @@
 
 namespace troupe::sim {
 
-class Head final : public actors::NodeLauncher {
+class Head final : public actors::company::NodeLauncher, public actors::company::CompanyPort {
  public:
   struct Calls {
     // Starts a local node's process.
@@ -65,15 +65,14 @@ class Head final : public actors::NodeLauncher {
   struct Session {
     std::unique_ptr<FakeListener> listener;
     std::unique_ptr<cluster::RoleHost> data, controller;
-    std::weak_ptr<actors::Conductor> role;
+    std::weak_ptr<actors::controller::Conductor> role;
     async::Executor strand;
     std::shared_ptr<async::Oneshot<core::Result<void>>> outcome;
   };
 
-  actors::CompanyOptions company_options() const;
-  actors::CompanyHooks company_hooks();
-  actors::RunPlan run_plan(std::uint64_t first) const;
-  actors::DataRoleOptions data_options();
+  actors::company::CompanyOptions company_options() const;
+  actors::controller::RunPlan run_plan(std::uint64_t first) const;
+  actors::data::DataRoleOptions data_options();
   // Makes the files ready for a session that goes on after `first` updates or steps.
   core::Result<void> take_up_updates(const std::string& checkpoint, std::uint64_t first);
   core::Result<void> take_up_steps(std::uint64_t first);
@@ -101,16 +100,32 @@ class Head final : public actors::NodeLauncher {
   async::task<core::Result<typename Request::Reply>> ask_controller(Request request);
 
   void end_run(core::Error error);
-  void tell(std::function<void(actors::Conductor&)> what);
-  void role_up(const std::string& role);
-  void role_lost(const std::string& role, const core::Error& cause);
+  void tell(std::function<void(actors::controller::Conductor&)> what);
   void attach_session();
   void check_regroup();
   void set_outcome(core::Result<void> outcome);
-  void forget(const std::string& name, const core::Error& cause);
   void tell_lost(const std::string& name, const std::string& why);
-  void note(const std::string& text);
   std::uint64_t session_epoch() const { return core::first_epoch(generation_) + sessions_; }
+
+  // ---- CompanyPort
+  void role_up(const std::string& role) override;
+  void role_lost(const std::string& role, const core::Error& cause) override;
+  void note(const std::string& text) override;
+  void hopeless(const core::Error& error) override;
+  void fence(const std::string& name, std::uint64_t epoch, const core::Error& cause) override;
+  void regroup(const std::string& why) override;
+  async::task<core::Result<actors::RewardsChanged>> attach(actors::AttachReward it) override {
+    return ask_controller(std::move(it));
+  }
+  async::task<core::Result<actors::RewardsChanged>> reweight(actors::ReweightReward it) override {
+    return ask_controller(std::move(it));
+  }
+  async::task<core::Result<actors::RewardsChanged>> detach(actors::DetachReward it) override {
+    return ask_controller(std::move(it));
+  }
+  async::task<core::Result<actors::Ack>> drain(actors::DrainGenerator it) override {
+    return ask_controller(std::move(it));
+  }
 
   // ---- NodeLauncher
   core::Result<void> start(const std::string& node,
@@ -128,8 +143,8 @@ class Head final : public actors::NodeLauncher {
   const Calls calls_;
   DiskView disk_;
   const async::Executor main_, company_strand_;
-  actors::Admission admission_;
-  std::shared_ptr<actors::Company> company_;
+  actors::company::Admission admission_;
+  std::shared_ptr<actors::company::Company> company_;
   std::unique_ptr<cluster::RoleHost> company_host_;
   std::shared_ptr<cluster::Endpoint> status_;  // asks the controller for the company
   std::unique_ptr<async::Scope> asks_;         // requests to the controller
@@ -139,11 +154,11 @@ class Head final : public actors::NodeLauncher {
   std::vector<Exit> exits_;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
   std::optional<core::Error> hopeless_;
-  actors::FailedUpdate failed_;
+  actors::controller::FailedUpdate failed_;
   std::string regroup_;  // what the company says of ranks that are back
   std::uint64_t sessions_ = 0, done_ = 0;
-  actors::LoggedRun logged_;    // found by the present session
-  std::vector<StepLine> kept_;  // by a supervised one
+  actors::data::LoggedRun logged_;  // found by the present session
+  std::vector<StepLine> kept_;      // by a supervised one
   bool over_ = false, killed_ = false, unwound_ = false;
 };
 

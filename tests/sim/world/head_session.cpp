@@ -1,7 +1,9 @@
 // The command's side of the head: sessions, checkpoints, the run's outcome.
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "actors/data/data_state.hpp"
 #include "actors/data/group_log.hpp"
-#include "actors/limits.hpp"
+#include "actors/data/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
@@ -35,12 +37,12 @@ async::task<Result<void>> Head::train(Head* self) {
     if (self->killed_) co_return Result<void>();
     if (!outcome && outcome.error().code == ErrorCode::kNoRoom) {
       self->stage_.truth.census.count("event", "a session waits for room");
-      co_await async::sleep_for(self->stage_.time, actors::limits::kDiskPause_min);
+      co_await async::sleep_for(self->stage_.time, actors::data::limits::kDiskPause_min);
       continue;
     }
     if (outcome || outcome.error().code != ErrorCode::kPeerLost) break;
     losses = self->done_ > done_before ? 1 : losses + 1;
-    if (losses > actors::limits::kRestarts_max) break;
+    if (losses > actors::company::limits::kRestarts_max) break;
     self->note(outcome.error().message + "; going on from the last commit");
     self->stage_.truth.census.count("event", "another session");
     if (outcome.error().message == self->regroup_) self->check_regroup();
@@ -71,9 +73,11 @@ async::task<Result<void>> Head::await_roles(Head* self) {
   if (self->stage_.plan.critic) kinds.push_back("critic");
   if (self->stage_.plan.reference) kinds.push_back("reference");
   self->company_->begin_run();
-  const auto deadline = async::Deadline::after(self->stage_.time, actors::limits::kSpawnDeadline);
+  const auto deadline =
+      async::Deadline::after(self->stage_.time, actors::company::limits::kSpawnDeadline);
   for (;;) {
-    const auto look = async::Deadline::after(self->stage_.time, actors::limits::kLookEvery);
+    const auto look =
+        async::Deadline::after(self->stage_.time, actors::controller::limits::kLookEvery);
     auto up = co_await self->company_->await_up(kinds, look);
     if (up) self->company_->end_leftovers();
     if (self->killed_) co_return core::fail(ErrorCode::kClosed, "killed");
@@ -110,14 +114,14 @@ async::task<Result<void>> Head::run_session(Head* self) {
 // What was committed after the checkpoint is done again.
 Result<void> Head::take_up_updates(const std::string& checkpoint, std::uint64_t first) {
   if (!checkpoint.empty()) {
-    TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint, disk_));
+    TROUPE_TRY_ASSIGN(state, actors::data::read_state(checkpoint, disk_));
     if (reward_sets_.empty()) {
       for (auto& set : state.reward_sets)
         reward_sets_.emplace(set.set, std::move(set));
     }
   }
   const store::StepLog log(kExperience, disk_);
-  TROUPE_TRY_SET(logged_, actors::read_log(log, first));
+  TROUPE_TRY_SET(logged_, actors::data::read_log(log, first));
   if (sessions_ == 1) {
     for (const auto& set : logged_.sets)
       reward_sets_.insert_or_assign(set.set, set);
@@ -131,16 +135,16 @@ Result<void> Head::take_up_updates(const std::string& checkpoint, std::uint64_t 
   return {};
 }
 
-actors::RunPlan Head::run_plan(std::uint64_t first) const {
+actors::controller::RunPlan Head::run_plan(std::uint64_t first) const {
   const WorldPlan& shape = stage_.plan;
-  actors::RunPlan plan;
+  actors::controller::RunPlan plan;
   plan.first_update = first;
   plan.logged_until = logged_.end();
   plan.updates = shape.updates;
   plan.groups = shape.groups;
   plan.samples = shape.samples;
   plan.staleness_max = shape.staleness_max;
-  plan.earlier_starts = actors::earlier_starts(logged_, shape.staleness_max);
+  plan.earlier_starts = actors::data::earlier_starts(logged_, shape.staleness_max);
   plan.sampling.max_new_tokens = 32;
   plan.save_steps = shape.save_steps;
   plan.has_critic = shape.critic;
@@ -159,15 +163,16 @@ actors::RunPlan Head::run_plan(std::uint64_t first) const {
   return plan;
 }
 
-actors::DataRoleOptions Head::data_options() {
-  actors::DataRoleOptions options;
+actors::data::DataRoleOptions Head::data_options() {
+  actors::data::DataRoleOptions options;
   options.samples = stage_.plan.samples;
   options.seed = stage_.plan.seed;
   options.scoring.with_reference = stage_.plan.reference;
   options.rewards = {{"score", "reward/0", 1}};
   for (const auto& [number, set] : reward_sets_)
     options.earlier_sets.push_back(set);
-  if (stage_.plan.filters) options.filter = actors::GroupFilter{actors::MeanRange{0.3, 5}};
+  if (stage_.plan.filters)
+    options.filter = actors::data::GroupFilter{actors::data::MeanRange{0.3, 5}};
   options.disk = &disk_;
   options.log.folder = kExperience;
   options.log.disk = &disk_;
@@ -210,7 +215,9 @@ std::unique_ptr<FakeListener> Head::listener(std::uint64_t first) {
                       : std::make_unique<FakeListener>(stage_.time, stage_.truth, disk_);
   listener->progress = calls_.progress;
   listener->note = [this](const std::string& text) { note(text); };
-  listener->failed_update = [this](const actors::FailedUpdate& failed) { failed_ = failed; };
+  listener->failed_update = [this](const actors::controller::FailedUpdate& failed) {
+    failed_ = failed;
+  };
   listener->rewards = [this](const actors::SetRewards& set) {
     reward_sets_.try_emplace(set.set, set);
   };
@@ -218,8 +225,8 @@ std::unique_ptr<FakeListener> Head::listener(std::uint64_t first) {
 }
 
 cluster::RoleHost::Factory Head::data_role() {
-  return actors::factory_of<actors::DataRole>([this](actors::RoleContext context) {
-    return std::make_shared<actors::DataRole>(
+  return actors::factory_of<actors::data::DataRole>([this](actors::RoleContext context) {
+    return std::make_shared<actors::data::DataRole>(
         std::move(context), data_options(), std::make_unique<FakePrompts>(),
         stage_.plan.evaluates ? std::make_unique<FakePrompts>() : nullptr,
         fake_sink(stage_.truth, disk_));
@@ -229,8 +236,8 @@ cluster::RoleHost::Factory Head::data_role() {
 cluster::RoleHost::Factory Head::controller(std::string checkpoint, std::uint64_t first) {
   return [this, checkpoint,
           first](const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
-    auto role = std::make_shared<actors::Controller>(actors::context_of(services), run_plan(first),
-                                                     *session_->listener);
+    auto role = std::make_shared<actors::controller::Controller>(
+        actors::context_of(services), run_plan(first), *session_->listener);
     role->when_sick([this](const std::string& name, std::uint64_t epoch, const core::Error& why) {
       stage_.truth.census.count("event", "a sick role is restarted");
       async::post(company_strand_,
@@ -251,10 +258,10 @@ void Head::set_outcome(Result<void> outcome) {
 void Head::attach_session() {
   if (session_ == nullptr) return;
   if (hopeless_) return end_run(*hopeless_);
-  tell([why = regroup_](actors::Conductor& conductor) { conductor.regroup(why); });
+  tell([why = regroup_](actors::controller::Conductor& conductor) { conductor.regroup(why); });
   for (const auto& [name, placed] : company_->placement().roles()) {
     const bool stays = !company_->placement().is_drained(placed.node);
-    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp && stays)
+    if (placed.kind == "generator" && placed.state == actors::company::RoleState::kUp && stays)
       role_up(name);
   }
   for (const auto& [role, node] : company_->view().brought)

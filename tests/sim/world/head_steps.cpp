@@ -33,14 +33,14 @@ std::unique_ptr<FakeListener> Head::step_listener(std::uint64_t first) {
 }
 
 cluster::RoleHost::Factory Head::rows_role() {
-  const actors::TrainingRows rows = rows_of(stage_.plan);
-  return actors::factory_of<actors::RowsRole>(
-      [rows](actors::RoleContext) { return std::make_shared<actors::RowsRole>(rows); });
+  const actors::supervised::TrainingRows rows = rows_of(stage_.plan);
+  return actors::factory_of<actors::supervised::RowsRole>(
+      [rows](actors::RoleContext) { return std::make_shared<actors::supervised::RowsRole>(rows); });
 }
 
 cluster::RoleHost::Factory Head::step_controller(std::string checkpoint, std::uint64_t first) {
   const WorldPlan& shape = stage_.plan;
-  actors::RunPlan plan;
+  actors::controller::RunPlan plan;
   plan.unit = "step";
   plan.logs_groups = false;
   plan.first_update = first;
@@ -58,13 +58,13 @@ cluster::RoleHost::Factory Head::step_controller(std::string checkpoint, std::ui
   }
   plan.restarts = true;
   plan.failed = failed_;
-  actors::StepPlan steps;
+  actors::supervised::StepPlan steps;
   steps.epoch_rows = kTrainingRows;
   steps.dump_rows = [](std::uint64_t) { return Result<std::string>("/run/rows"); };
   return [this, plan, steps, checkpoint](
              const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
-    auto role = std::make_shared<actors::StepController>(actors::context_of(services), plan, steps,
-                                                         *session_->listener);
+    auto role = std::make_shared<actors::supervised::StepController>(
+        actors::context_of(services), plan, steps, *session_->listener);
     return conducting(std::move(role), checkpoint, services);
   };
 }

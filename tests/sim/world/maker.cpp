@@ -1,13 +1,14 @@
 // One recipe a kind of role.
 #include "tests/sim/world/maker.hpp"
 
+#include "actors/company/limits.hpp"
 #include "actors/critic/critic_role.hpp"
 #include "actors/generator/generator_role.hpp"
-#include "actors/limits.hpp"
 #include "actors/policy/policy_role.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "actors/reference/reference_role.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/reward_role.hpp"
 #include "actors/supervised/supervised_role.hpp"
 #include "tests/sim/world/fake_data.hpp"
@@ -61,7 +62,7 @@ async::task<core::Result<void>> Maker::meet(actors::Spawn spawn) {
     co_return core::fail(core::ErrorCode::kClosed, spawn.name + " is to stop");
   if (spawn.rank > 0) stage_.gangs.entered("meet");
   actors::MeetGang meet{spawn.name, spawn.epoch, "same", {process_.host(), process_.name(), "", 0}};
-  const RoleContext context = context_.with_deadline(actors::limits::kSpawnDeadline);
+  const RoleContext context = context_.with_deadline(actors::company::limits::kSpawnDeadline);
   auto asked = actors::ask(context, "company/0", std::move(meet));
   auto met = co_await std::move(asked);
   if (!met) co_return met.failure();
@@ -94,11 +95,11 @@ async::DeviceQueue& Maker::device_of(const actors::Spawn& spawn) {
 }
 
 cluster::RoleRecipe Maker::policy(const actors::Spawn& spawn) {
-  auto factory = actors::factory_of<actors::PolicyRole>([this](RoleContext context) {
-    actors::CriticLink critic;
+  auto factory = actors::factory_of<actors::policy::PolicyRole>([this](RoleContext context) {
+    actors::policy::CriticLink critic;
     if (stage_.plan.critic) critic.peer = "critic/0";
     critic.in_turn = !stage_.plan.asynchronous();
-    return std::make_shared<actors::PolicyRole>(
+    return std::make_shared<actors::policy::PolicyRole>(
         std::move(context),
         fake_policy_trainer(stage_.time, stage_.truth, disk_, facts_of(stage_.plan, "policy/0")),
         fake_publisher(stage_.truth, process_), "data/0", "", critic, disk_);
@@ -107,18 +108,19 @@ cluster::RoleRecipe Maker::policy(const actors::Spawn& spawn) {
 }
 
 cluster::RoleRecipe Maker::supervised(const actors::Spawn& spawn) {
-  auto factory = actors::factory_of<actors::SupervisedRole>([this](RoleContext context) {
-    return std::make_shared<actors::SupervisedRole>(
-        std::move(context),
-        fake_supervised_trainer(stage_.time, stage_.truth, disk_, stage_.gangs, stage_.plan),
-        "data/0", "", stage_.plan.scores, disk_);
-  });
+  auto factory =
+      actors::factory_of<actors::supervised::SupervisedRole>([this](RoleContext context) {
+        return std::make_shared<actors::supervised::SupervisedRole>(
+            std::move(context),
+            fake_supervised_trainer(stage_.time, stage_.truth, disk_, stage_.gangs, stage_.plan),
+            "data/0", "", stage_.plan.scores, disk_);
+      });
   return {std::move(factory), &device_of(spawn), &stage_.team};
 }
 
 cluster::RoleRecipe Maker::critic(const actors::Spawn& spawn) {
-  auto factory = actors::factory_of<actors::CriticRole>([this](RoleContext context) {
-    return std::make_shared<actors::CriticRole>(
+  auto factory = actors::factory_of<actors::critic::CriticRole>([this](RoleContext context) {
+    return std::make_shared<actors::critic::CriticRole>(
         std::move(context),
         fake_critic_trainer(stage_.time, stage_.truth, disk_, facts_of(stage_.plan, "critic/0")),
         "", disk_);
@@ -127,29 +129,31 @@ cluster::RoleRecipe Maker::critic(const actors::Spawn& spawn) {
 }
 
 cluster::RoleRecipe Maker::generator(const std::string& role) {
-  auto factory = actors::factory_of<actors::GeneratorRole>([this, role](RoleContext context) {
-    WeightWays ways{&stage_.links, stage_.process};
-    EngineFacts facts{role, stage_.plan.token};
-    auto text = std::shared_ptr<const engine::TokenText>(&stage_.text, [](auto*) {});
-    return std::make_shared<actors::GeneratorRole>(
-        std::move(context),
-        fake_engines(stage_.time, stage_.truth, facts, stage_.text, stage_.team), text,
-        fake_subscriber(stage_.time, stage_.truth, process_, role, ways),
-        process_.device("weights of " + role), "data/0");
-  });
+  auto factory =
+      actors::factory_of<actors::generator::GeneratorRole>([this, role](RoleContext context) {
+        WeightWays ways{&stage_.links, stage_.process};
+        EngineFacts facts{role, stage_.plan.token};
+        auto text = std::shared_ptr<const engine::TokenText>(&stage_.text, [](auto*) {});
+        return std::make_shared<actors::generator::GeneratorRole>(
+            std::move(context),
+            fake_engines(stage_.time, stage_.truth, facts, stage_.text, stage_.team), text,
+            fake_subscriber(stage_.time, stage_.truth, process_, role, ways),
+            process_.device("weights of " + role), "data/0");
+      });
   return {std::move(factory), &process_.device("compute"), &stage_.team};
 }
 
 cluster::RoleRecipe Maker::reference() {
-  auto factory = actors::factory_of<actors::ReferenceRole>([](RoleContext context) {
-    return std::make_shared<actors::ReferenceRole>(std::move(context), weights_of(0), 512);
+  auto factory = actors::factory_of<actors::reference::ReferenceRole>([](RoleContext context) {
+    return std::make_shared<actors::reference::ReferenceRole>(std::move(context), weights_of(0),
+                                                              512);
   });
   return {std::move(factory), &process_.device("compute"), &stage_.team};
 }
 
 cluster::RoleRecipe Maker::reward(const std::string& role) {
-  auto factory = actors::factory_of<actors::RewardRole>([this, role](RoleContext context) {
-    return std::make_shared<actors::RewardRole>(
+  auto factory = actors::factory_of<actors::reward::RewardRole>([this, role](RoleContext context) {
+    return std::make_shared<actors::reward::RewardRole>(
         std::move(context), fake_reward(stage_.time, stage_.truth, role, stage_.plan.score),
         kRewardDeadline);
   });

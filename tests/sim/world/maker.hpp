@@ -10,7 +10,7 @@
 
 namespace troupe::sim {
 
-class Maker final : public actors::RoleMaker {
+class Maker final : public actors::node::RoleMaker {
  public:
   Maker(Stage& stage, Process& process)
       : stage_(stage), process_(process), disk_(stage.disk, process) {}

@@ -1,7 +1,7 @@
 // Beginning and end of a node.
 #include "tests/sim/world/node.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/check.hpp"
@@ -19,7 +19,7 @@ Node::Node(Stage& stage, Self self, std::uint64_t number, Head& head, Calls call
       head_(&head),
       calls_(std::move(calls)),
       maker_(stage, process_) {
-  actors::HostedRoles::Ports ports;
+  actors::node::HostedRoles::Ports ports;
   ports.place =
       [this](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
     auto endpoint = stage_.links.join(process_, identity);
@@ -29,8 +29,8 @@ Node::Node(Stage& stage, Self self, std::uint64_t number, Head& head, Calls call
   };
   ports.maker = &maker_;
   ports.note = [this](const std::string& text) { stage_.note(self_.name + ": " + text); };
-  hosted_ =
-      std::make_unique<actors::HostedRoles>(process_.make_strand(), stage_.time, std::move(ports));
+  hosted_ = std::make_unique<actors::node::HostedRoles>(process_.make_strand(), stage_.time,
+                                                        std::move(ports));
 }
 
 Node::~Node() = default;
@@ -61,11 +61,11 @@ async::task<void> Node::start(Node* self, std::shared_ptr<cluster::Endpoint> end
   };
   hooks.shutdown_asked = [self](const cluster::PeerName&) { self->leave("was dismissed"); };
   self->host_ = std::make_unique<cluster::RoleHost>(endpoint, std::move(hooks));
-  auto factory = actors::factory_of<actors::NodeRole>([self](actors::RoleContext context) {
+  auto factory = actors::factory_of<actors::node::NodeRole>([self](actors::RoleContext context) {
     self->context_ = context;
     self->maker_.ask_with(context);
     self->role_ =
-        std::make_shared<actors::NodeRole>(std::move(context), self->join(), self->ports());
+        std::make_shared<actors::node::NodeRole>(std::move(context), self->join(), self->ports());
     return self->role_;
   });
   auto started = co_await self->host_->start(std::move(factory));
@@ -83,8 +83,8 @@ void Node::introduce(const cluster::Identity& identity, std::string pass) {
                     [this, head = head_, hello] { head->introduced(*this, hello); });
 }
 
-actors::NodePorts Node::ports() {
-  actors::NodePorts ports;
+actors::node::NodePorts Node::ports() {
+  actors::node::NodePorts ports;
   ports.roles = hosted_.get();
   ports.announce = [this](const std::string& role) {
     const auto place = process_.roles().find(role);
@@ -142,7 +142,8 @@ async::task<void> Node::rejoin(Node* self) {
   std::optional<Entrance> found;
   while (!self->unwinding_ && !found && self->stage_.time.now() < until) {
     found = self->calls_.find_head(*self);
-    if (!found) co_await async::sleep_for(self->stage_.time, actors::limits::kLookEvery);
+    if (!found)
+      co_await async::sleep_for(self->stage_.time, actors::controller::limits::kLookEvery);
   }
   self->waiting_ = false;
   if (self->unwinding_) co_return;

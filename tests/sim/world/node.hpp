@@ -61,7 +61,7 @@ class Node {
   void bring(const std::string& role);
 
  private:
-  actors::NodePorts ports();
+  actors::node::NodePorts ports();
   actors::Join join() const;
   void introduce(const cluster::Identity& identity, std::string pass);
   void leave(const std::string& how);
@@ -76,8 +76,8 @@ class Node {
   Head* head_;
   const Calls calls_;
   Maker maker_;
-  std::unique_ptr<actors::HostedRoles> hosted_;
-  std::shared_ptr<actors::NodeRole> role_;
+  std::unique_ptr<actors::node::HostedRoles> hosted_;
+  std::shared_ptr<actors::node::NodeRole> role_;
   std::unique_ptr<cluster::RoleHost> host_, brought_;
   actors::RoleContext context_;
   std::uint64_t run_ = 0;    // that it is in, or was last

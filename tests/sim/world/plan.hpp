@@ -13,7 +13,7 @@ namespace troupe::sim {
 
 inline constexpr const char* kHeadHost = "host-a";
 inline constexpr const char* kFarHost = "host-b";
-inline constexpr const char* kRankNode = "node/p1";  // of the far host; offers to play a policy
+inline constexpr const char* kRankNode = "node/p1";  // of the far host; offers to run a policy
 
 enum class Method { kPpo, kSupervised };
 

@@ -100,7 +100,7 @@ class FakeSupervisedTrainer final : public OfBook<learn::SupervisedTrainer> {
 
   Gangs& gangs_;
   const WorldPlan& plan_;
-  actors::TrainingRows rows_;
+  actors::supervised::TrainingRows rows_;
   bool half_way_ = false;
   std::optional<std::uint64_t> evaluated_;  // steps at the last evaluation
   std::uint64_t scale_ = 0;
@@ -108,9 +108,9 @@ class FakeSupervisedTrainer final : public OfBook<learn::SupervisedTrainer> {
 
 }  // namespace
 
-actors::TrainingRows rows_of(const WorldPlan& plan) {
+actors::supervised::TrainingRows rows_of(const WorldPlan& plan) {
   const auto training = sequences(0, kTrainingRows);
-  auto order = data::BlendOrder::create(training->file_rows(), {}, plan.seed);
+  auto order = data::BlendOrder::create(training->set_rows(), {}, plan.seed);
   TROUPE_CHECK(order.has_value(), "the order of a world's rows");
   return {training, *order, plan.evaluates ? sequences(50, kHeldOutRows) : nullptr};
 }
@@ -180,7 +180,7 @@ core::Result<void> StepListener::add(const StepLine& line) {
   return disk_.sync(kStepsFile);
 }
 
-core::Result<void> StepListener::on_update(const actors::UpdateReport& report) {
+core::Result<void> StepListener::on_update(const actors::controller::UpdateReport& report) {
   truth_.expect(report.done == done_ + 1, "step " + std::to_string(report.done) +
                                               " is reported after step " + std::to_string(done_));
   TROUPE_TRY(add({false, report.done, static_cast<std::uint64_t>(report.metrics.at(0).second)}));
@@ -190,7 +190,7 @@ core::Result<void> StepListener::on_update(const actors::UpdateReport& report) {
 }
 
 core::Result<void> StepListener::on_figures(std::uint64_t done,
-                                            const actors::Metrics& figures,
+                                            const actors::controller::Metrics& figures,
                                             const std::string&) {
   truth_.expect(done == done_, "an evaluation of other steps than were taken");
   const auto figure = static_cast<std::uint64_t>(figures.at(0).second);

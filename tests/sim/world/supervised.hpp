@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kHeldOutRows = 3;
 inline constexpr const char* kStepsFile = "/run/steps.log";
 
 // Row r of the training set begins with the token kTokenOfRow0 + r, held-out rows with others.
-actors::TrainingRows rows_of(const WorldPlan& plan);
+actors::supervised::TrainingRows rows_of(const WorldPlan& plan);
 
 // A supervised trainer: its weights are the rows that it has learned from, in their order. It
 // checks that these are the rows of its next step, and that nothing is evaluated twice. One that
@@ -55,9 +55,9 @@ class StepListener final : public FakeListener {
                const std::vector<StepLine>& kept,
                std::uint64_t first);
 
-  core::Result<void> on_update(const actors::UpdateReport& report) override;
+  core::Result<void> on_update(const actors::controller::UpdateReport& report) override;
   core::Result<void> on_figures(std::uint64_t done,
-                                const actors::Metrics& figures,
+                                const actors::controller::Metrics& figures,
                                 const std::string& line) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;

@@ -1,8 +1,8 @@
 // Processes that come and go, and the end of a run.
 #include "tests/sim/world/world.hpp"
 
+#include "actors/company/limits.hpp"
 #include "actors/company/pass.hpp"
-#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
 #include "tests/sim/world/fake_trainers.hpp"
@@ -136,7 +136,7 @@ std::optional<Node::Entrance> World::find_head(Node& node) {
   }
   if (!way_to_head()) return std::nullopt;
   const std::string pass = head_->issue_pass();
-  return Node::Entrance{head_, pass, actors::facts_of_pass(pass)->number};
+  return Node::Entrance{head_, pass, actors::company::facts_of_pass(pass)->number};
 }
 
 // A far node enters through the gateway, which gives it a pass; without a way to it, it tries
@@ -150,7 +150,7 @@ void World::start_far(const std::string& name, std::vector<std::string> kinds) {
     return;
   }
   const std::string pass = head_->issue_pass();
-  const std::uint64_t epoch = actors::facts_of_pass(pass)->number;
+  const std::uint64_t epoch = actors::company::facts_of_pass(pass)->number;
   add_node(*head_, {name, kFarHost, kinds, pass, epoch, guest ? guest_run_ : 0});
   if (guest) guest_step({RewardStep::Kind::kAttach, {}, guest_weight_});
 }
@@ -280,7 +280,7 @@ void World::watch() {
   truth_.expect(time_.run_for(1s, kSteps), "the world does not come to rest within a second");
   // A generator that fails again and again starts later each time.
   if (truth_.poisonings() > poisonings)
-    last_fault_ = std::max(last_fault_, time_.now() + actors::limits::kSickPause_max);
+    last_fault_ = std::max(last_fault_, time_.now() + actors::company::limits::kSickPause_max);
   const core::TimePoint since = std::max(last_fault_, last_progress_);
   truth_.expect(outcome_ || time_.now() - since < kProgress,
                 "no progress within 60 s after the last fault");

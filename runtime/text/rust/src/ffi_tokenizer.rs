@@ -117,11 +117,6 @@ pub unsafe extern "C" fn troupe_text_is_special(tokenizer: *const Tokenizer, id:
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn troupe_text_vocab_size(tokenizer: *const Tokenizer) -> usize {
-    (*tokenizer).vocab_size()
-}
-
-#[no_mangle]
 pub unsafe extern "C" fn troupe_text_id_limit(tokenizer: *const Tokenizer) -> usize {
     (*tokenizer).id_limit()
 }

@@ -132,10 +132,6 @@ impl Tokenizer {
         self.added().get(&id).is_some_and(|token| token.special)
     }
 
-    pub fn vocab_size(&self) -> usize {
-        self.inner.get_vocab_size(true)
-    }
-
     pub fn id_limit(&self) -> usize {
         self.id_limit
     }

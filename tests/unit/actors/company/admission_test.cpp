@@ -1,13 +1,13 @@
 // Who comes in, under which names.
 #include "actors/company/admission.hpp"
 
+#include "actors/company/limits.hpp"
 #include "actors/company/pass.hpp"
-#include "actors/limits.hpp"
 #include "runtime/cluster/limits.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 wire::Hello hello(std::string name, std::string pass = "", std::uint64_t epoch = 1) {
@@ -149,4 +149,4 @@ TEST(Admission, ANodeMakesItsLinkAgainWhateverCameAndWentMeanwhile) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

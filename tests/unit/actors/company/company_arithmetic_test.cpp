@@ -19,14 +19,14 @@ bool says(const CompanyStage& stage, const std::vector<std::string>& parts) {
 }
 
 bool is_up(const CompanyStage& stage, const std::string& role) {
-  const PlacedRole* const placed = stage.company().placement().find(role);
-  return placed != nullptr && placed->state == RoleState::kUp;
+  const company::PlacedRole* const placed = stage.company().placement().find(role);
+  return placed != nullptr && placed->state == company::RoleState::kUp;
 }
 
 }  // namespace
 
 TEST(ArithmeticClasses, AreThePolicysOrRefusedByName) {
-  ArithmeticClasses classes;
+  company::ArithmeticClasses classes;
   classes.note("generator/0", "f32/v1/a", "node/g on b");
   classes.note("reward/0", "", "node/r on b");
   EXPECT_TRUE(classes.check("generator/0")) << "the policy's is not known";
@@ -61,7 +61,7 @@ TEST(CompanyArithmetic, AJoinedGeneratorOfAnotherClassIsNotUsed) {
   stage.run_for(seconds(30));
   EXPECT_FALSE(is_up(stage, "generator/0"));
   EXPECT_EQ(stage.asked("generator/0 at node/odd"), 1u) << "it is not asked again";
-  EXPECT_TRUE(says(stage, {"node/odd cannot play generator/0", "generator/0 (node/odd on here)",
+  EXPECT_TRUE(says(stage, {"node/odd cannot run generator/0", "generator/0 (node/odd on here)",
                            kOther, "policy/0 (node/policy on here) in class f32/v1/a"}));
   EXPECT_EQ(stage.hopeless(), "");
   stage.guest("node/even", {"generator"}, 8);
@@ -98,7 +98,7 @@ TEST(CompanyArithmetic, AGeneratorThatWasUpBeforeThePolicyIsTakenDown) {
   const bool odd_first = stage.asked("generator/0 at node/odd") > 0;
   EXPECT_FALSE(is_up(stage, odd_first ? "generator/0" : "generator/1"));
   EXPECT_TRUE(is_up(stage, odd_first ? "generator/1" : "generator/0"));
-  EXPECT_TRUE(says(stage, {"node/odd cannot play", kOther}));
+  EXPECT_TRUE(says(stage, {"node/odd cannot run", kOther}));
   EXPECT_EQ(stage.hopeless(), "");
 }
 

@@ -6,13 +6,13 @@ namespace {
 
 using std::chrono::seconds;
 
-std::vector<LocalNode> drain_nodes() {
+std::vector<company::LocalNode> drain_nodes() {
   return {{"node/generator-0", {"generator"}},
           {"node/generator-1", {"generator"}},
           {"node/policy", {"policy"}},
           {"node/reward", {"reward"}}};
 }
-std::vector<WantedRole> drain_roles() {
+std::vector<company::WantedRole> drain_roles() {
   return {{"policy", "policy/0", "node/policy"},
           {"reward", "reward/0", "node/reward"},
           {"reference", "reference/0", ""},
@@ -37,7 +37,7 @@ class CompanyDrain : public ::testing::Test {
     EXPECT_TRUE(answer.done());
     return !answer.done() || answer.value() ? "" : answer.value().error().message;
   }
-  RoleState state_of(const std::string& role) const {
+  company::RoleState state_of(const std::string& role) const {
     return stage_.company().placement().find(role)->state;
   }
 
@@ -82,7 +82,7 @@ TEST_F(CompanyDrain, WhatAnotherNodeCanPlayMovesThere) {
   const auto [node, epoch] = stage_.place_of("reference/0");
   EXPECT_EQ(node, "node/b");
   EXPECT_EQ(epoch, before + 1);
-  EXPECT_EQ(state_of("reference/0"), RoleState::kUp);
+  EXPECT_EQ(state_of("reference/0"), company::RoleState::kUp);
   EXPECT_EQ(stage_.company().placement().find("reference/0")->losses.size(), 0u);
   EXPECT_EQ(stage_.company().placement().find("generator/2"), nullptr);
   EXPECT_FALSE(stage_.is_here("node/a"));

@@ -6,71 +6,31 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
+#include "tests/unit/actors/company/over_caf.hpp"
+#include "tests/unit/actors/idle_role.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
-class StandingRole final : public cluster::Role {
- public:
-  async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
-    co_return core::fail(core::ErrorCode::kUnsupported, "it only stands there");
-  }
-};
+using testing::Events;
+using testing::NoProcesses;
 
-class StandingMaker final : public RoleMaker {
+class StandingMaker final : public node::RoleMaker {
  public:
   async::task<core::Result<cluster::RoleRecipe>> make(Spawn) override {
     cluster::RoleRecipe recipe;
     recipe.factory =
         [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
-      return std::unique_ptr<cluster::Role>(std::make_unique<StandingRole>());
+      return std::unique_ptr<cluster::Role>(std::make_unique<testing::IdleRole>());
     };
     co_return recipe;
   }
-};
-
-class NoProcesses final : public NodeLauncher {
- public:
-  core::Result<void> start(const std::string&,
-                           const std::vector<std::string>&,
-                           const std::string&) override {
-    return {};
-  }
-  void kill(const std::string&) override {}
-  std::vector<Exit> exits() override { return {}; }
-};
-
-// What the company's hooks said, in order.
-class Events {
- public:
-  void add(std::string event) {
-    const std::lock_guard lock(mutex_);
-    events_.push_back(std::move(event));
-    changed_.notify_all();
-  }
-  // True once there are `count` events.
-  bool await(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(30),
-                             [&] { return events_.size() >= count; });
-  }
-  std::vector<std::string> all() const {
-    const std::lock_guard lock(mutex_);
-    return events_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> events_;
 };
 
 async::task<void> start_host(cluster::RoleHost* host,
@@ -81,7 +41,7 @@ async::task<void> start_host(cluster::RoleHost* host,
 async::task<void> stop_host(cluster::RoleHost* host) {
   co_await host->stop();
 }
-async::task<void> stop_node(HostedRoles* roles, cluster::RoleHost* host) {
+async::task<void> stop_node(node::HostedRoles* roles, cluster::RoleHost* host) {
   co_await roles->stop_all();
   co_await host->stop();
 }
@@ -101,6 +61,24 @@ std::unique_ptr<cluster::Exchange> exchange_of(cluster::Exchange::Hooks hooks,
   EXPECT_TRUE(made);
   return std::move(*made);
 }
+
+class Told final : public CompanyPort {
+ public:
+  Told(Events& events, cluster::Exchange& head) : events_(events), head_(head) {}
+  void role_up(const std::string& role) override { events_.add(role + " up"); }
+  void role_lost(const std::string& role, const core::Error&) override {
+    events_.add(role + " lost");
+  }
+  void note(const std::string&) override {}
+  void hopeless(const core::Error& error) override { ADD_FAILURE() << error.message; }
+  void fence(const std::string& name, std::uint64_t epoch, const core::Error& why) override {
+    head_.forget(name, why, epoch);
+  }
+
+ private:
+  Events& events_;
+  cluster::Exchange& head_;
+};
 
 }  // namespace
 
@@ -128,12 +106,7 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
   options.run_id = 42;
   options.arithmetic = options.build = "same";
   options.roles = {{"reward", "reward/0", ""}};
-  CompanyHooks told;
-  told.role_up = [&](const std::string& role) { events.add(role + " up"); };
-  told.role_lost = [&](const std::string& role, const core::Error&) { events.add(role + " lost"); };
-  told.note = [](const std::string&) {};
-  told.hopeless = [](const core::Error& error) { ADD_FAILURE() << error.message; };
-  told.fence = [&](const std::string& name, const core::Error& why) { head->forget(name, why); };
+  Told told(events, *head);
   auto place = head->join({"company/0", core::RunId{0}, 1}, strand);
   ASSERT_TRUE(place);
   cluster::RoleHost company_host(*place, {});
@@ -147,16 +120,16 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
   async::post(strand, [&company] { company->begin(); });
 
   StandingMaker maker;
-  std::shared_ptr<NodeRole> role;
-  HostedRoles::Ports hosted;
+  std::shared_ptr<node::NodeRole> role;
+  node::HostedRoles::Ports hosted;
   hosted.place = [&](cluster::Identity identity) {
     return node->join(std::move(identity), node_io.make_strand());
   };
   hosted.maker = &maker;
   hosted.note = [](const std::string&) {};
   const async::Executor node_strand = node_io.make_strand();
-  HostedRoles roles(node_strand, timers, std::move(hosted));
-  NodePorts ports;
+  node::HostedRoles roles(node_strand, timers, std::move(hosted));
+  node::NodePorts ports;
   ports.roles = &roles;
   std::atomic<bool> ending{false};
   ports.left = [&ending](const core::Error& error) { EXPECT_TRUE(ending) << error.message; };
@@ -169,8 +142,8 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
   auto node_place = node->join({"node/a", core::RunId{0}, 7}, node_strand);
   ASSERT_TRUE(node_place);
   cluster::RoleHost node_host(*node_place, {});
-  node_io.run(start_host(&node_host, factory_of<NodeRole>([&](RoleContext context) {
-    role = std::make_shared<NodeRole>(std::move(context), self, ports);
+  node_io.run(start_host(&node_host, factory_of<node::NodeRole>([&](RoleContext context) {
+    role = std::make_shared<node::NodeRole>(std::move(context), self, ports);
     return role;
   }),
                          &started));
@@ -201,4 +174,4 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
   head_io.join();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

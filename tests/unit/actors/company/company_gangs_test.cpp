@@ -1,6 +1,5 @@
 // The ranks of a gang meet through the company, and whatever happens to one, all end up at work
 // together.
-#include "actors/limits.hpp"
 #include "tests/unit/actors/company/drawn_faults.hpp"
 
 namespace troupe::actors::testing {
@@ -11,13 +10,13 @@ using std::chrono::seconds;
 const std::vector<std::string> kGangRanks = {"policy/0", "policy/1", "policy/2"};
 const std::vector<std::string> kRankNodes = {"node/policy", "node/policy-1", "node/policy-2"};
 
-std::vector<WantedRole> gang() {
+std::vector<company::WantedRole> gang() {
   return {{"policy", "policy/0", "node/policy", true},
           {"policy", "policy/1", "node/policy-1", true},
           {"policy", "policy/2", "node/policy-2", true},
           {"reward", "reward/0", "node/reward"}};
 }
-std::vector<LocalNode> gang_nodes() {
+std::vector<company::LocalNode> gang_nodes() {
   return {{"node/policy", {"policy"}},
           {"node/policy-1", {"policy"}},
           {"node/policy-2", {"policy"}},
@@ -28,9 +27,9 @@ std::vector<LocalNode> gang_nodes() {
 std::uint64_t epoch_of_gang(const CompanyStage& stage) {
   const std::uint64_t epoch = stage.company().epoch_of("policy/0");
   for (std::size_t rank = 0; rank < kGangRanks.size(); ++rank) {
-    const PlacedRole& placed = *stage.company().placement().find(kGangRanks[rank]);
+    const company::PlacedRole& placed = *stage.company().placement().find(kGangRanks[rank]);
     const auto [node, there] = stage.place_of(kGangRanks[rank]);
-    if (placed.state != RoleState::kUp || placed.epoch != epoch || there != epoch ||
+    if (placed.state != company::RoleState::kUp || placed.epoch != epoch || there != epoch ||
         node != kRankNodes[rank])
       return 0;
   }
@@ -110,7 +109,7 @@ TEST(CompanyGangs, ARankWhoseStartFailsBecauseAnotherIsGoneHasLostNothing) {
   stage.refusals().why.clear();
   stage.run_for(seconds(10));
   EXPECT_NE(epoch_of_gang(stage), 0u) << notes_text(stage.notes());
-  const RolePlacement& placement = stage.company().placement();
+  const company::RolePlacement& placement = stage.company().placement();
   EXPECT_EQ(placement.find("policy/1")->losses.size(), 1u) << notes_text(stage.notes());
   EXPECT_TRUE(placement.find("policy/0")->losses.empty()) << notes_text(stage.notes());
 }
@@ -139,7 +138,7 @@ TEST(CompanyGangs, AllRanksComeBackTogetherAfterWhateverHappens) {
 
 // A rank of another host that is gone for good: the gang goes on with those that are left.
 TEST(CompanyGangs, WithoutAHostTheGangGoesOnWithFewerRanks) {
-  std::vector<WantedRole> roles = gang();
+  std::vector<company::WantedRole> roles = gang();
   roles[2].bound = "";
   auto nodes = gang_nodes();
   nodes.erase(nodes.begin() + 2);
@@ -150,14 +149,14 @@ TEST(CompanyGangs, WithoutAHostTheGangGoesOnWithFewerRanks) {
   const std::uint64_t first = stage.company().epoch_of("policy/0");
   stage.crash("node/far");
   stage.run_for(seconds(8));
-  EXPECT_NE(stage.company().placement().find("policy/0")->state, RoleState::kUp);
+  EXPECT_NE(stage.company().placement().find("policy/0")->state, company::RoleState::kUp);
   stage.run_for(seconds(10));
-  const PlacedRole& rank = *stage.company().placement().find("policy/0");
-  EXPECT_EQ(rank.state, RoleState::kUp) << notes_text(stage.notes());
+  const company::PlacedRole& rank = *stage.company().placement().find("policy/0");
+  EXPECT_EQ(rank.state, company::RoleState::kUp) << notes_text(stage.notes());
   EXPECT_GT(rank.epoch, first);
   EXPECT_EQ(rank.ranks, 2u);
   EXPECT_TRUE(stage.company().placement().all_up("policy"));
-  EXPECT_NE(notes_text(stage.notes()).find("policy goes on with 2 of its 3 ranks"),
+  EXPECT_NE(notes_text(stage.notes()).find("policy continues with 2 of its 3 ranks"),
             std::string::npos)
       << notes_text(stage.notes());
 }

@@ -1,5 +1,5 @@
 // What comes with a node's signs of life: figures with their age, and the lines that it prints.
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "tests/unit/actors/company/company_stage.hpp"
 
 namespace troupe::actors::testing {
@@ -10,10 +10,10 @@ using std::chrono::seconds;
 class CompanySigns : public ::testing::Test {
  protected:
   void SetUp() override { stage_.run_for(seconds(5)); }
-  CompanyView::Node node() const {
+  company::CompanyView::Node node() const {
     const auto nodes = stage_.company().view().nodes;
     EXPECT_EQ(nodes.size(), 1u);
-    return nodes.empty() ? CompanyView::Node() : nodes.front();
+    return nodes.empty() ? company::CompanyView::Node() : nodes.front();
   }
   CompanyStage stage_{31, {{"node/a", {"generator"}}}, {{"generator", "generator/0", "node/a"}}};
 };
@@ -79,7 +79,7 @@ TEST_F(CompanySigns, ANodeThatIsLostIsRememberedWithItsLastLines) {
     stage_.crash("node/a");
     stage_.run_for(seconds(12));
   }
-  EXPECT_LE(stage_.company().view().lost.size(), limits::kLostNodes_max);
+  EXPECT_LE(stage_.company().view().lost.size(), company::limits::kLostNodes_max);
 }
 
 }  // namespace troupe::actors::testing

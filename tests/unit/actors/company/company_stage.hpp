@@ -24,14 +24,14 @@ namespace troupe::actors::testing {
 
 using std::chrono::milliseconds;
 
-class CompanyStage final : public NodeLauncher {
+class CompanyStage final : public company::NodeLauncher, public company::CompanyPort {
  public:
   CompanyStage(std::uint64_t seed,
-               std::vector<LocalNode> nodes,
-               std::vector<WantedRole> roles,
+               std::vector<company::LocalNode> nodes,
+               std::vector<company::WantedRole> roles,
                bool episodes = false)
       : rng_(seed), network_(time_, seed + 1, {}) {
-    CompanyOptions options;
+    company::CompanyOptions options;
     options.run_id = 42;
     options.run = "runs/here";
     options.arithmetic = options.build = "same";
@@ -42,8 +42,9 @@ class CompanyStage final : public NodeLauncher {
     EXPECT_TRUE(joined);
     strand_ = (*joined)->strand();
     host_ = std::make_unique<cluster::RoleHost>(*joined, cluster::RoleHost::Hooks{});
-    auto factory = factory_of<Company>([this, options](RoleContext context) {
-      company_ = std::make_shared<Company>(std::move(context), options, admission_, *this, hooks());
+    auto factory = factory_of<company::Company>([this, options](RoleContext context) {
+      company_ =
+          std::make_shared<company::Company>(std::move(context), options, admission_, *this, *this);
       return company_;
     });
     Now started(strand_, host_->start(std::move(factory)));
@@ -65,7 +66,7 @@ class CompanyStage final : public NodeLauncher {
 
   void run_for(core::Duration span) { EXPECT_TRUE(time_.run_for(span, 50'000'000)); }
   core::Rng& rng() { return rng_; }
-  const Company& company() const { return *company_; }
+  const company::Company& company() const { return *company_; }
   const std::vector<std::string>& notes() const { return notes_; }
 
   // ---- faults; nothing happens to a node that does not run
@@ -122,7 +123,8 @@ class CompanyStage final : public NodeLauncher {
       company_->restart(role, epoch, {core::ErrorCode::kResources, "a device failed"});
     });
   }
-  const std::vector<std::string>& lost() const { return lost_; }  // roles, as the run is told
+  const std::vector<std::string>& lost() const { return lost_; }      // roles, as the run is told
+  const std::vector<std::string>& fenced() const { return fenced_; }  // "reward/0 1"
 
   // Processes end at once from now on.
   void doom() { doomed_ = true; }
@@ -154,11 +156,11 @@ class CompanyStage final : public NodeLauncher {
           maker(stage.time_, stage.rng_, name, stage.refusals_, stage.met_) {}
     std::string name;
     SlowMaker maker;
-    LogBacklog log;
+    node::LogBacklog log;
     std::uint64_t epoch = 0;
     bool crashed = false;
-    std::unique_ptr<HostedRoles> roles;
-    std::shared_ptr<NodeRole> role;
+    std::unique_ptr<node::HostedRoles> roles;
+    std::shared_ptr<node::NodeRole> role;
     std::unique_ptr<cluster::RoleHost> host;
     async::Executor strand;
     std::unique_ptr<Now> started;
@@ -179,28 +181,25 @@ class CompanyStage final : public NodeLauncher {
     co_return Nothing{};
   }
 
-  CompanyHooks hooks() {
-    CompanyHooks hooks;
-    hooks.role_up = [](const std::string&) {};
-    hooks.role_lost = [this](const std::string& role, const core::Error&) {
-      lost_.push_back(role);
-    };
-    hooks.note = [this](const std::string& text) { notes_.push_back(text); };
-    hooks.hopeless = [this](const core::Error& error) {
-      EXPECT_TRUE(doomed_ || may_end_) << error.message;
-      hopeless_ = error.message;
-    };
-    hooks.fence = [](const std::string&, const core::Error&) {};
-    hooks.log = [this](PutLog put, std::uint32_t) {
-      for (std::size_t i = 0; i < put.lines.size(); ++i)
-        printed_.emplace_back(put.first + i, put.lines[i]);
-    };
-    hooks.last_lines = [](const std::string&) { return std::vector<std::string>{"a", "b"}; };
-    hooks.drain = [this](DrainGenerator request) {
-      drained_.push_back(request.name);
-      return finish(std::min<core::Duration>(work_, milliseconds(request.wait_ms)));
-    };
-    return hooks;
+  // ---- CompanyPort
+  void role_up(const std::string&) override {}
+  void role_lost(const std::string& role, const core::Error&) override { lost_.push_back(role); }
+  void note(const std::string& text) override { notes_.push_back(text); }
+  void hopeless(const core::Error& error) override {
+    EXPECT_TRUE(doomed_ || may_end_) << error.message;
+    hopeless_ = error.message;
+  }
+  void fence(const std::string& name, std::uint64_t epoch, const core::Error&) override {
+    fenced_.push_back(name + " " + std::to_string(epoch));
+  }
+  void log(PutLog put, std::uint32_t) override {
+    for (std::size_t i = 0; i < put.lines.size(); ++i)
+      printed_.emplace_back(put.first + i, put.lines[i]);
+  }
+  std::vector<std::string> last_lines(const std::string&) override { return {"a", "b"}; }
+  async::task<core::Result<Ack>> drain(DrainGenerator request) override {
+    drained_.push_back(request.name);
+    return finish(std::min<core::Duration>(work_, milliseconds(request.wait_ms)));
   }
 
   async::task<core::Result<Ack>> finish(core::Duration work) {
@@ -249,8 +248,8 @@ class CompanyStage final : public NodeLauncher {
     });
   }
 
-  HostedRoles::Ports hosted_ports(Life* life) {
-    HostedRoles::Ports ports;
+  node::HostedRoles::Ports hosted_ports(Life* life) {
+    node::HostedRoles::Ports ports;
     ports.place =
         [this,
          life](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
@@ -268,8 +267,8 @@ class CompanyStage final : public NodeLauncher {
     ports.note = [](const std::string&) {};
     return ports;
   }
-  NodePorts ports(Life* life) {
-    NodePorts ports;
+  node::NodePorts ports(Life* life) {
+    node::NodePorts ports;
     ports.roles = life->roles.get();
     ports.left = [this, life](const core::Error&) {
       time_.schedule(time_.now(), [this, life] { crash(*life); });
@@ -307,16 +306,16 @@ class CompanyStage final : public NodeLauncher {
     };
     life->host = std::make_unique<cluster::RoleHost>(*joined, std::move(hooks));
     Life* const made = life.get();
-    made->roles = std::make_unique<HostedRoles>(made->strand, time_, hosted_ports(made));
+    made->roles = std::make_unique<node::HostedRoles>(made->strand, time_, hosted_ports(made));
     Join self;
     self.name = node;
     self.host = "here";
     self.pid = pid;
     self.arithmetic = self.build = "same";
     self.roles = kinds;
-    auto factory = factory_of<NodeRole>([this, made, self](RoleContext context) {
+    auto factory = factory_of<node::NodeRole>([this, made, self](RoleContext context) {
       made->maker.ask_with(context);
-      made->role = std::make_shared<NodeRole>(std::move(context), self, ports(made));
+      made->role = std::make_shared<node::NodeRole>(std::move(context), self, ports(made));
       made->role->begin();
       return made->role;
     });
@@ -345,11 +344,11 @@ class CompanyStage final : public NodeLauncher {
   cluster::sim::SimNetwork network_;
   Refusals refusals_;
   std::vector<Met> met_;
-  std::vector<std::string> lost_;
-  Admission admission_;
+  std::vector<std::string> lost_, fenced_;
+  company::Admission admission_;
   async::Executor strand_;
   std::unique_ptr<cluster::RoleHost> host_;
-  std::shared_ptr<Company> company_;
+  std::shared_ptr<company::Company> company_;
   std::list<std::unique_ptr<Life>> lives_;
   std::map<std::string, Place> places_;
   std::vector<std::pair<core::TimePoint, Exit>> pending_exits_;

@@ -1,5 +1,4 @@
 // Whatever happens to its nodes, a company ends up with every wanted role on one live node.
-#include "actors/limits.hpp"
 #include "tests/unit/actors/company/drawn_faults.hpp"
 
 namespace troupe::actors::testing {
@@ -9,14 +8,14 @@ using std::chrono::seconds;
 
 const std::vector<std::string> kNodes = {"node/generator-0", "node/generator-1", "node/policy",
                                          "node/reward"};
-const std::vector<WantedRole> kRoles = {{"policy", "policy/0", "node/policy"},
-                                        {"reward", "reward/0", "node/reward"},
-                                        {"generator", "generator/0", "node/generator-0"},
-                                        {"generator", "generator/1", "node/generator-1"}};
+const std::vector<company::WantedRole> kRoles = {{"policy", "policy/0", "node/policy"},
+                                                 {"reward", "reward/0", "node/reward"},
+                                                 {"generator", "generator/0", "node/generator-0"},
+                                                 {"generator", "generator/1", "node/generator-1"}};
 
 const std::vector<std::string> kRoleNames = {"policy/0", "reward/0", "generator/0", "generator/1"};
 
-std::vector<LocalNode> local_nodes() {
+std::vector<company::LocalNode> local_nodes() {
   return {{"node/generator-0", {"generator"}},
           {"node/generator-1", {"generator"}},
           {"node/policy", {"policy"}},
@@ -24,10 +23,10 @@ std::vector<LocalNode> local_nodes() {
 }
 
 void expect_everybody_up(const CompanyStage& stage, const std::string& where) {
-  for (const WantedRole& role : kRoles) {
-    const PlacedRole* const placed = stage.company().placement().find(role.name);
+  for (const company::WantedRole& role : kRoles) {
+    const company::PlacedRole* const placed = stage.company().placement().find(role.name);
     ASSERT_NE(placed, nullptr);
-    EXPECT_EQ(placed->state, RoleState::kUp) << role.name << " " << where;
+    EXPECT_EQ(placed->state, company::RoleState::kUp) << role.name << " " << where;
     const auto [node, epoch] = stage.place_of(role.name);
     EXPECT_EQ(node, role.bound) << role.name << " " << where;
     EXPECT_EQ(epoch, placed->epoch) << role.name << " " << where;
@@ -77,6 +76,19 @@ TEST(Company, ARoleThatIsSaidToBeSickIsStoppedAndStartedAgain) {
   EXPECT_EQ(stage.place_of("generator/1").second, sick + 1) << "that life is over already";
 }
 
+// Its name is free nevertheless, so that it can start on another node.
+TEST(Company, ARoleThatDoesNotStopIsFenced) {
+  CompanyStage stage(11, local_nodes(), kRoles);
+  stage.refusals().stuck = "generator/1";
+  stage.run_for(seconds(5));
+  const std::uint64_t sick = stage.place_of("generator/1").second;
+  stage.report_sick("generator/1", sick);
+  stage.run_for(seconds(5));
+  EXPECT_TRUE(stage.fenced().empty()) << "it may still stop";
+  stage.run_for(seconds(10));
+  EXPECT_EQ(stage.fenced(), std::vector<std::string>{"generator/1 " + std::to_string(sick)});
+}
+
 TEST(Company, AGeneratorThatIsSickForEverRestsWhileTheOtherWorks) {
   CompanyStage stage(12, local_nodes(), kRoles);
   stage.run_for(seconds(5));
@@ -97,7 +109,7 @@ TEST(Company, AGeneratorThatIsSickForEverRestsWhileTheOtherWorks) {
 }
 
 TEST(Company, AGuestThatCannotPlayAKindIsStruckOffForItAndTheRunWaitsForAnother) {
-  std::vector<WantedRole> roles = kRoles;
+  std::vector<company::WantedRole> roles = kRoles;
   roles.push_back({"reference", "reference/0", ""});
   CompanyStage stage(13, local_nodes(), roles);
   stage.refusals().why[{"node/spare", "reference"}] = {core::ErrorCode::kNotFound,
@@ -115,8 +127,8 @@ TEST(Company, AGuestThatCannotPlayAKindIsStruckOffForItAndTheRunWaitsForAnother)
   const auto said = [&stage](const std::string& text) {
     return std::count(stage.notes().begin(), stage.notes().end(), text);
   };
-  EXPECT_EQ(said("node/spare cannot play reference/0: no model folder at model"), 1);
-  EXPECT_EQ(said("no node is left that can play reference/0; the run waits for one with --roles "
+  EXPECT_EQ(said("node/spare cannot run reference/0: no model folder at model"), 1);
+  EXPECT_EQ(said("no node is left that can run reference/0; the run waits for one with --roles "
                  "reference"),
             1);
   expect_everybody_up(stage, "meanwhile");
@@ -136,7 +148,7 @@ TEST(Company, AGuestThatCannotPlayAKindIsStruckOffForItAndTheRunWaitsForAnother)
 }
 
 TEST(Company, AGuestThatFailsForNowIsAskedAgainAfterARest) {
-  std::vector<WantedRole> roles = kRoles;
+  std::vector<company::WantedRole> roles = kRoles;
   roles.push_back({"reference", "reference/0", ""});
   CompanyStage stage(14, local_nodes(), roles);
   stage.refusals().why[{"node/full", "reference"}] = {core::ErrorCode::kResources, "out of memory"};

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 const core::Error kDrained{core::ErrorCode::kClosed, "it is drained"};
@@ -90,4 +90,4 @@ TEST(Drains, AProcessThatWasToldToGoIsKnownAndAnotherOfItsNameIsNot) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -1,14 +1,16 @@
 // When node processes of this host are started, started again and given up, by hand-worked times.
 #include "actors/company/local_processes.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
+#include "actors/controller/limits.hpp"
+#include "actors/protocol/limits.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 using namespace std::chrono_literals;
@@ -88,9 +90,9 @@ TEST_F(LocalProcessesTest, OneThatEndedIsStartedAgainAfterAPauseThatDoubles) {
     EXPECT_EQ(ended[0].how, "was ended by signal 9 (Killed)");
     EXPECT_FALSE(ended[0].joined);
     const std::size_t before = launcher_.started.size();
-    ASSERT_TRUE(processes_.start_due(now + limits::kRestartAfter * factor - 1ms));
+    ASSERT_TRUE(processes_.start_due(now + controller::limits::kRestartAfter * factor - 1ms));
     EXPECT_EQ(launcher_.started.size(), before);
-    now += limits::kRestartAfter * factor;
+    now += controller::limits::kRestartAfter * factor;
     ASSERT_TRUE(processes_.start_due(now));
     EXPECT_EQ(launcher_.started.size(), before + 1);
   }
@@ -123,8 +125,8 @@ TEST_F(LocalProcessesTest, JoiningForgetsEarlierFailures) {
 TEST_F(LocalProcessesTest, OneThatDoesNotJoinInTimeIsKilled) {
   ASSERT_TRUE(processes_.start_due(after(0s)));
   processes_.joined("node/a");
-  EXPECT_EQ(processes_.kill_late(after(limits::kNodeStart)), Names{});
-  EXPECT_EQ(processes_.kill_late(after(limits::kNodeStart + 1ms)), Names{"node/b"});
+  EXPECT_EQ(processes_.kill_late(after(actors::limits::kNodeStart)), Names{});
+  EXPECT_EQ(processes_.kill_late(after(actors::limits::kNodeStart + 1ms)), Names{"node/b"});
   EXPECT_EQ(launcher_.killed, Names{"node/b"});
 }
 
@@ -143,4 +145,4 @@ TEST_F(LocalProcessesTest, OnlyThisHostsAreKilledAndAnErrorOfTheLauncherIsGiven)
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

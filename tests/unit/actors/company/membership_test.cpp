@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 Beat beat_of(const std::string& node) {
@@ -145,4 +145,4 @@ TEST_F(MembershipTest, RefusesOtherProgramsAndOtherArithmetic) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

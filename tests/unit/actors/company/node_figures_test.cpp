@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 Beat beat_with(double tokens, double age_s = 0, std::uint64_t epoch = 1) {
@@ -69,4 +69,4 @@ TEST(NodeFigures, StrangeAgesDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

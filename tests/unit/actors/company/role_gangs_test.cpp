@@ -1,6 +1,6 @@
 // The ranks of a gang start together and go together.
+#include "actors/company/limits.hpp"
 #include "actors/company/role_placement.hpp"
-#include "actors/limits.hpp"
 #include "runtime/core/ids.hpp"
 #include "tests/unit/actors/company/time_support.hpp"
 
@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 using core::first_epoch;
@@ -23,7 +23,7 @@ std::vector<std::string> rank_names(const std::vector<PlacedRole>& roles) {
 }
 using RankNames = std::vector<std::string>;
 
-// A gang of three: two ranks of this host, and one that any node may play.
+// A gang of three: two ranks of this host, and one that any node may run.
 class RoleGangs : public ::testing::Test {
  protected:
   explicit RoleGangs(std::uint64_t generation = 0) : placement_(generation) {
@@ -325,4 +325,4 @@ TEST_F(RoleGangsOfTheNextHead, TakeNoRankOfAnotherStart) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

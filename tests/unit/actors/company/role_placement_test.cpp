@@ -1,13 +1,13 @@
 // Who plays what, and when a lost role is started again.
 #include "actors/company/role_placement.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/company/limits.hpp"
 #include "runtime/core/ids.hpp"
 #include "tests/unit/actors/company/time_support.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 namespace {
 
 using std::chrono::milliseconds;
@@ -190,6 +190,25 @@ TEST(RolePlacement, GivesUpOnARoleThatIsLostTooOftenInAShortTime) {
   EXPECT_FALSE(placement.hopeless(at(now + 600'000))) << "long ago does not count";
 }
 
+// A role is lost with its link; why its process ended is known a moment later.
+TEST(RolePlacement, TheEndOfAProcessExplainsTheLossOfItsRoles) {
+  RolePlacement placement;
+  placement.want("policy", "policy/0", "node/a");
+  placement.want("reward", "reward/0", "node/b");
+  placement.node_in("node/a", {"policy"});
+  placement.node_in("node/b", {"reward"});
+  placement.start_due(at(0));
+  const core::Error killed{core::ErrorCode::kResources, "killed for want of memory"};
+  placement.explain("node/a", killed);
+  EXPECT_EQ(placement.find("policy/0")->last_cause, "") << "it is not lost";
+  ASSERT_TRUE(placement.lost("policy/0", 1, kCause, at(1)));
+  EXPECT_EQ(placement.find("policy/0")->last_code, kCause.code);
+  placement.explain("node/a", killed);
+  EXPECT_EQ(placement.find("policy/0")->last_cause, "killed for want of memory");
+  EXPECT_EQ(placement.find("policy/0")->last_code, core::ErrorCode::kResources);
+  EXPECT_EQ(placement.find("reward/0")->last_code, core::ErrorCode::kPeerLost);
+}
+
 // Lost as often as wears a role out, all within the window; the time of the last loss.
 std::int64_t wear_out(RolePlacement& placement, const std::string& name, std::int64_t now) {
   for (std::uint64_t i = 0; i < limits::kRestarts_max; ++i) {
@@ -304,4 +323,4 @@ TEST(RolePlacement, RolesThatTheRunHasStoppedAreNoLossAndStartAtOnceUnlessTheyAr
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -5,6 +5,10 @@
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/core/rng.hpp"
+#include "tests/unit/actors/idle_role.hpp"
+
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <chrono>
 #include <map>
@@ -17,11 +21,21 @@ namespace troupe::actors::testing {
 
 using std::chrono::milliseconds;
 
-class IdleRole final : public cluster::Role {
+// Has begun something that nobody can interrupt.
+class StuckRole final : public cluster::Role {
  public:
+  explicit StuckRole(async::Timers& timers) : timers_(timers) {}
   async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
-    co_return core::fail(core::ErrorCode::kUnsupported, "it only stands there");
+    co_return core::fail(core::ErrorCode::kUnsupported, "it is busy");
   }
+  async::task<core::Result<void>> run() override {
+    co_await boost::asio::this_coro::reset_cancellation_state(boost::asio::disable_cancellation());
+    co_await async::sleep_for(timers_, std::chrono::seconds(40));
+    co_return core::Result<void>();
+  }
+
+ private:
+  async::Timers& timers_;
 };
 
 // What nodes answer instead of starting a role, by node and kind; and what they were asked.
@@ -29,6 +43,7 @@ struct Refusals {
   std::map<std::pair<std::string, std::string>, core::Error> why;
   std::vector<std::string> asked;              // "reference/0 at node/a"
   std::map<std::string, std::string> classes;  // of arithmetic, by node; of others "f32/v1/a"
+  std::string stuck;                           // a role that does not stop
 };
 
 // What ranks of gangs were told when they met.
@@ -39,7 +54,7 @@ struct Met {
 };
 
 // Loads for some time, then gives a role that does nothing.
-class SlowMaker final : public RoleMaker {
+class SlowMaker final : public node::RoleMaker {
  public:
   SlowMaker(async::Timers& timers,
             core::Rng& rng,
@@ -66,9 +81,13 @@ class SlowMaker final : public RoleMaker {
       if (!met) co_return met.failure();
       met_.push_back({spawn.name, spawn.epoch, std::move(*met)});
     }
+    const bool stuck = spawn.name == refusals_.stuck;
     recipe.factory =
-        [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
-      return std::unique_ptr<cluster::Role>(std::make_unique<IdleRole>());
+        [stuck](
+            const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
+      std::unique_ptr<cluster::Role> role = std::make_unique<IdleRole>();
+      if (stuck) role = std::make_unique<StuckRole>(services.timers);
+      return role;
     };
     co_return recipe;
   }

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cstdint>
 
-namespace troupe::actors {
+namespace troupe::actors::company {
 
 inline core::TimePoint at(std::int64_t ms) {
   return core::TimePoint(std::chrono::milliseconds(ms));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::company

@@ -1,6 +1,6 @@
 // Whole runs of the controller against scripted roles on virtual time: how far ahead it goes, what
 // it waits for, and what it does when others die.
-#include "actors/limits.hpp"
+#include "actors/controller/limits.hpp"
 #include "runtime/core/rng.hpp"
 #include "tests/unit/actors/controller/scripted_company.hpp"
 
@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -307,4 +307,4 @@ TEST(AsyncRun, ReportsStalenessInUpdates) {
   EXPECT_EQ(now.generators[0].state, "fresh");
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

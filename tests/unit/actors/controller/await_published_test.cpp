@@ -1,11 +1,11 @@
 // Guests that wait for a newer version of the weights: answered when it is published and not
 // before, and in the end with what there is. The scripted policy publishes versions 0, 2, 4 ...
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
 #include "tests/unit/actors/controller/scripted_company.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -45,7 +45,7 @@ TEST(AwaitPublished, WhatIsNewerAlreadyIsToldAtOnceAndNothingNewerInTheEnd) {
   EXPECT_TRUE(company.has("late is version 4"));
   EXPECT_TRUE(company.has("has all is version 4"));
   EXPECT_LT(company.place("late is version 4"), company.place("has all is version 4"));
-  EXPECT_EQ(company.time().now() - asked, limits::kNewsWait);
+  EXPECT_EQ(company.time().now() - asked, actors::limits::kNewsWait);
 }
 
 TEST(AwaitPublished, WithoutAnyVersionThereIsNone) {
@@ -56,4 +56,4 @@ TEST(AwaitPublished, WithoutAnyVersionThereIsNone) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 TicketWork training(std::uint64_t update, std::uint32_t slot, std::uint32_t attempt = 0) {
@@ -217,4 +217,4 @@ TEST(UpdateMetrics, AgesAreWeightedByTokens) {
   EXPECT_EQ(metrics, wanted);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -88,4 +88,4 @@ TEST(DrainedGenerator, OneThatIsLostMeanwhileOrNotThereIsAnsweredAtOnce) {
   expect_each_trained_once(company);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -206,4 +206,4 @@ TEST(Ending, AStopIsHeededWhileTheDiskIsFull) {
   EXPECT_LT(company.took(), 31s);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

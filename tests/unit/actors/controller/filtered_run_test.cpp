@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -143,4 +143,4 @@ TEST(StopRequest, EndsARunThatWaitsForAGeneratorAndKeepsWhatWasLearned) {
   EXPECT_EQ(company.count("save"), 1u);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

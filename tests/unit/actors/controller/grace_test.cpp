@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -193,4 +193,4 @@ TEST(GraceRun, AFullDiskDoesNotHoldUpAStop) {
   EXPECT_LT(company.took(), 29s);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

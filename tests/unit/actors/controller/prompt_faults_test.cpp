@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -120,12 +120,15 @@ TEST(NumericFaults, OfSomePromptsWhileOthersAreSampledAreTheirs) {
 TEST(NumericFaults, TheVerdictIsOfOneVersionOfTheWeights) {
   using Verdict = NumericFaults::Verdict;
   NumericFaults faults;
-  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kGenerator) << "it may be its own";
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kGenerator)
+      << "it may be its own";
   EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kPrompt);
-  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kPrompt) << "the same prompt";
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kPrompt)
+      << "the same prompt";
   EXPECT_EQ(faults.add("generator/1", 4, {0, 2}, 3, "row 2"), Verdict::kGenerator);
   EXPECT_EQ(faults.add("generator/1", 4, {0, 2}, 3, "row 2"), Verdict::kPrompt);
-  EXPECT_EQ(faults.add("generator/0", 5, {0, 3}, 3, "row 3"), Verdict::kGenerator) << "other weights";
+  EXPECT_EQ(faults.add("generator/0", 5, {0, 3}, 3, "row 3"), Verdict::kGenerator)
+      << "other weights";
   faults.succeeded(5);
   EXPECT_EQ(faults.add("generator/0", 4, {0, 3}, 3, "row 3"), Verdict::kWeights);
   faults.succeeded(4);
@@ -144,4 +147,4 @@ TEST(NumericFaults, PromptsThatOneTookAlongAreNotAtFault) {
   EXPECT_EQ(faults.add("generator/0", 4, {0, 3}, 3, "row 3"), Verdict::kWeights);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -285,4 +285,4 @@ TEST(RewardBoard, ALostRewardThatTheFormulaNamesIsWaitedFor) {
   EXPECT_FALSE(board.bereft());
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

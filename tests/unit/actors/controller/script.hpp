@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 struct Script {
   std::uint64_t seed = 1;
-  RunPlan plan;
+  controller::RunPlan plan;
   std::map<std::string, core::Duration> token_time = {{"generator/0", 1ms}};  // by generator
   core::Duration train_time = 50ms;
   core::Duration push_time = 5ms;   // of weights into a generator

@@ -29,11 +29,11 @@ class ScriptedCompany {
     serve("data/0", data_);
     auto policy = std::make_shared<ScriptedPolicy>(begin("policy/0"), script_, events_);
     serve("policy/0", policy);
-    RunPlan plan = script_.plan;
+    controller::RunPlan plan = script_.plan;
     plan.has_critic = script_.critic;
     if (script_.critic) {
-      auto critic = std::make_shared<ScriptedCritic>(begin(kCriticRole), events_);
-      serve(kCriticRole, critic);
+      auto critic = std::make_shared<ScriptedCritic>(begin(controller::kCriticRole), events_);
+      serve(controller::kCriticRole, critic);
     }
     std::vector<std::string> up;
     for (const auto& [name, speed] : script_.token_time) {
@@ -41,7 +41,8 @@ class ScriptedCompany {
       start_generator(name);
       up.push_back(name);
     }
-    controller_ = std::make_unique<Controller>(begin("controller/0"), std::move(plan), hearer_);
+    controller_ =
+        std::make_unique<controller::Controller>(begin("controller/0"), std::move(plan), hearer_);
     for (const std::string& name : up)
       controller_->peer_up(name);
   }
@@ -126,7 +127,7 @@ class ScriptedCompany {
     return std::find(events_.begin(), events_.end(), event) != events_.end();
   }
 
-  Controller& controller() { return *controller_; }
+  controller::Controller& controller() { return *controller_; }
   ScriptedData& data() { return *data_; }
   Hearer& hearer() { return hearer_; }
   const Events& events() const { return events_; }
@@ -200,7 +201,7 @@ class ScriptedCompany {
   std::map<std::string, std::unique_ptr<Life>> lives_;
   std::vector<std::unique_ptr<Life>> past_;
   std::shared_ptr<ScriptedData> data_;
-  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<controller::Controller> controller_;
   core::Duration took_{};
 };
 

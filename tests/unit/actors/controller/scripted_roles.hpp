@@ -25,7 +25,7 @@ class ScriptedPolicy {
     events_.push_back("train " + std::to_string(request.update));
     co_await async::sleep_for(*context_.timers, script_.train_time);
     if (request.update == script_.train_fails) {
-      co_return core::fail(script_.train_code, "the loss is no number");
+      co_return core::fail(script_.train_code, "the loss is not a number");
     }
     version_ += 2;
     events_.push_back("trained " + std::to_string(request.update));
@@ -156,25 +156,25 @@ class ScriptedGenerator {
   std::size_t tickets_ = 0, weights_ = 0;  // calls so far
 };
 
-class Hearer final : public RunListener {
+class Hearer final : public controller::RunListener {
  public:
   explicit Hearer(Events& events) : events_(events) {}
   void on_phase(const std::string&) override {}
-  void on_failed_group(const FailedGroup& group) override {
+  void on_failed_group(const controller::FailedGroup& group) override {
     ++failed;
     faults.push_back(group.fault);
   }
-  core::Result<void> on_update(const UpdateReport& report) override {
+  core::Result<void> on_update(const controller::UpdateReport& report) override {
     if (updates_full > 0 && updates_full-- > 0) return disk_full();
     reports.push_back(report);
     return {};
   }
-  void on_failed_update(const FailedUpdate& update) override { failed_update = update; }
+  void on_failed_update(const controller::FailedUpdate& update) override { failed_update = update; }
   std::string on_diverged(std::uint64_t updates) override {
     diverged.push_back(updates);
     return "/good";
   }
-  core::Result<void> on_evaluation(const EvaluationReport& report) override {
+  core::Result<void> on_evaluation(const controller::EvaluationReport& report) override {
     events_.push_back("evaluated " + std::to_string(report.done));
     evaluations.push_back(report);
     return {};
@@ -200,8 +200,8 @@ class Hearer final : public RunListener {
   void on_awaited_rewards(const std::set<std::string>& names) override { awaited = names; }
   void on_note(const std::string& what) override { troubles.push_back(what); }
 
-  std::vector<UpdateReport> reports;
-  std::vector<EvaluationReport> evaluations;
+  std::vector<controller::UpdateReport> reports;
+  std::vector<controller::EvaluationReport> evaluations;
   core::Result<void> check_place() const override {
     if (!gone) return {};
     return core::fail(core::ErrorCode::kResources, "the run folder was moved");
@@ -209,7 +209,7 @@ class Hearer final : public RunListener {
 
   static core::Failure disk_full() { return core::fail(core::ErrorCode::kNoRoom, "no room"); }
   int updates_full = 0, checkpoints_full = 0;  // first ones for which the disk is full
-  FailedUpdate failed_update;
+  controller::FailedUpdate failed_update;
   std::vector<std::uint64_t> diverged;
 
   std::set<std::string> awaited;

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 using namespace testing;
@@ -246,7 +246,7 @@ TEST(SickGenerator, TheOnlyOneThatNeverSucceedsEndsTheRunAfterItsTime) {
   const auto outcome = company.play();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, ErrorCode::kDeadline);
-  EXPECT_NE(outcome.error().message.find("no generator came up within 300 s that is able to work"),
+  EXPECT_NE(outcome.error().message.find("no generator came up within 300 s that works"),
             std::string::npos)
       << outcome.error().message;
 }
@@ -333,4 +333,4 @@ TEST(Evaluation, AProblemThatCannotBeScoredIsCountedAndTheRunGoesOn) {
             std::string::npos);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

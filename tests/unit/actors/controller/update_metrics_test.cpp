@@ -10,7 +10,7 @@
 #include <limits>
 #include <set>
 
-namespace troupe::actors {
+namespace troupe::actors::controller {
 namespace {
 
 GroupStatuses statuses_with(const std::vector<double>& means) {
@@ -79,4 +79,4 @@ TEST(UpdateMetrics, NoRewardTakesTheNameOfAFigure) {
   EXPECT_EQ(ours, 8u);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::controller

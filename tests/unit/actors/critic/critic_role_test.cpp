@@ -21,7 +21,7 @@
 #include <future>
 #include <mutex>
 
-namespace troupe::actors {
+namespace troupe::actors::critic {
 namespace {
 
 // What both trainers did, in order. Written on their device threads, read when all is over.
@@ -163,11 +163,10 @@ class MadePages {
 
 class TrainAsker final : public cluster::Role {
  public:
-  using Answer = std::promise<core::Result<Trained>>;
   TrainAsker(RoleContext context,
              std::shared_ptr<CriticScript> script,
              std::uint32_t groups,
-             Answer* answer)
+             std::promise<core::Result<Trained>>* answer)
       : context_(std::move(context)),
         script_(std::move(script)),
         groups_(groups),
@@ -204,8 +203,51 @@ class TrainAsker final : public cluster::Role {
   RoleContext context_;
   std::shared_ptr<CriticScript> script_;
   std::uint32_t groups_;
-  Answer* answer_;
+  std::promise<core::Result<Trained>>* answer_;
   troupe::test::TempFolder folder_;
+};
+
+// A network of this process on which roles play.
+struct CriticStage {
+  ~CriticStage() {
+    for (auto place = hosts.rbegin(); place != hosts.rend(); ++place)
+      io.run((*place)->stop());
+    policy_device.close();
+    critic_device.close();
+    io.join();
+  }
+  void host(const std::string& name,
+            async::DeviceThread* device,
+            cluster::RoleHost::Factory factory) {
+    auto endpoint = network.join({name, core::RunId{9}, 1}, io.make_strand());
+    hosts.push_back(std::make_unique<cluster::RoleHost>(std::move(*endpoint),
+                                                        cluster::RoleHost::Hooks{}, device, &team));
+    io.run(start_host(hosts.back().get(), std::move(factory)));
+  }
+  void host_critic(const std::shared_ptr<CriticScript>& script) {
+    host("critic/0", &critic_device, factory_of<CriticRole>([script](RoleContext context) {
+           return std::make_shared<CriticRole>(std::move(context),
+                                               std::make_unique<ScriptedCriticTrainer>(script), "");
+         }));
+  }
+  template <class Asker, class... Words>
+  core::Result<Trained> answer_to(Words... words) {
+    std::promise<core::Result<Trained>> answer;
+    host(
+        "controller/0", nullptr,
+        [&](const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
+          return std::unique_ptr<cluster::Role>(
+              std::make_unique<Asker>(context_of(services), words..., &answer));
+        });
+    return answer.get_future().get();
+  }
+
+  async::SteadyTimers timers;
+  async::DeviceThread policy_device{"policy"}, critic_device{"critic"};
+  async::IoThreads io{1};
+  cluster::LoopbackNetwork network{timers};
+  core::SerialTeam team;
+  std::vector<std::unique_ptr<cluster::RoleHost>> hosts;
 };
 
 // One update of `groups` groups with two samples of `tokens` tokens each.
@@ -214,47 +256,73 @@ core::Result<Trained> one_update(std::shared_ptr<CriticScript> script,
                                  std::size_t tokens,
                                  bool in_turn,
                                  bool with_critic = true) {
-  async::SteadyTimers timers;
-  async::DeviceThread policy_device("policy"), critic_device("critic");
-  async::IoThreads io(1);
-  cluster::LoopbackNetwork network(timers);
-  core::SerialTeam team;
-  std::vector<std::unique_ptr<cluster::RoleHost>> hosts;
-  const auto host = [&](const std::string& name, async::DeviceThread* device,
-                        cluster::RoleHost::Factory factory) {
-    auto endpoint = network.join({name, core::RunId{9}, 1}, io.make_strand());
-    hosts.push_back(std::make_unique<cluster::RoleHost>(std::move(*endpoint),
-                                                        cluster::RoleHost::Hooks{}, device, &team));
-    io.run(start_host(hosts.back().get(), std::move(factory)));
-  };
+  CriticStage stage;
   auto pages = std::make_shared<MadePages>(groups, tokens);
-  host("data/0", nullptr, factory_of<MadePages>([pages](RoleContext) { return pages; }));
-  if (with_critic) {
-    host("critic/0", &critic_device, factory_of<CriticRole>([script](RoleContext context) {
-           return std::make_shared<CriticRole>(std::move(context),
-                                               std::make_unique<ScriptedCriticTrainer>(script), "");
-         }));
-  }
-  host("policy/0", &policy_device, factory_of<PolicyRole>([script, in_turn](RoleContext context) {
-         return std::make_shared<PolicyRole>(std::move(context),
-                                             std::make_unique<ScriptedPolicyTrainer>(script),
-                                             std::make_shared<weights::LocalWeightChannel>(),
-                                             "data/0", "", CriticLink{"critic/0", in_turn});
-       }));
-  TrainAsker::Answer answer;
-  host("controller/0", nullptr,
-       [&](const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
-         return std::unique_ptr<cluster::Role>(std::make_unique<TrainAsker>(
-             context_of(services), script, static_cast<std::uint32_t>(groups), &answer));
-       });
-  auto trained = answer.get_future().get();
-  for (auto place = hosts.rbegin(); place != hosts.rend(); ++place)
-    io.run((*place)->stop());
-  policy_device.close();
-  critic_device.close();
-  io.join();
-  return trained;
+  stage.host("data/0", nullptr, factory_of<MadePages>([pages](RoleContext) { return pages; }));
+  if (with_critic) stage.host_critic(script);
+  stage.host("policy/0", &stage.policy_device,
+             factory_of<policy::PolicyRole>([script, in_turn](RoleContext context) {
+               return std::make_shared<policy::PolicyRole>(
+                   std::move(context), std::make_unique<ScriptedPolicyTrainer>(script),
+                   std::make_shared<weights::LocalWeightChannel>(), "data/0", "",
+                   policy::CriticLink{"critic/0", in_turn});
+             }));
+  return stage.answer_to<TrainAsker>(script, static_cast<std::uint32_t>(groups));
 }
+
+experience::Group group_of(std::uint32_t slot, std::int32_t token) {
+  experience::Group group;
+  group.ticket = {7, slot, 0};
+  group.prompt = {1};
+  group.samples.resize(1);
+  group.samples[0].tokens = {token};
+  return group;
+}
+
+// A critic's peers of one head, then those of the next, who were given other samples for the second
+// ticket. The network brings the head's first request once more.
+class TwoHeads final : public cluster::Role {
+ public:
+  TwoHeads(RoleContext context, std::promise<core::Result<Trained>>* answer)
+      : context_(std::move(context)), answer_(answer) {}
+  async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
+    co_return core::fail(core::ErrorCode::kUnsupported, "answers nothing");
+  }
+  async::task<core::Result<void>> run() override {
+    answer_->set_value(co_await learn());
+    co_return core::Result<void>();
+  }
+
+ private:
+  async::task<core::Result<void>> value(std::uint32_t cursor, std::int32_t token, float returned) {
+    ScoreValues page{7, cursor, {}};
+    page.groups.push_back(group_of(cursor, token));
+    TROUPE_CO_TRY(co_await ask(context_, "critic/0", std::move(page)));
+    PutReturns returns{7, cursor, {}};
+    returns.groups.push_back({{{returned}}});
+    if (returned != 0) TROUPE_CO_TRY(co_await ask(context_, "critic/0", std::move(returns)));
+    co_return core::Result<void>();
+  }
+  async::task<core::Result<Trained>> learn() {
+    LoadState load{"", 7};
+    TROUPE_CO_TRY(co_await ask(context_, "critic/0", load));
+    TROUPE_CO_TRY(co_await value(0, 4, 0));
+    TROUPE_CO_TRY(co_await ask(context_, "critic/0", load));
+    TROUPE_CO_TRY(co_await value(1, 5, 0));
+    TROUPE_CO_TRY(co_await value(0, 4, 1));
+    TROUPE_CO_TRY(co_await value(1, 5, 2));
+    TROUPE_CO_TRY(co_await ask(context_, "critic/0", load));
+    TROUPE_CO_TRY(co_await value(0, 4, 3));
+    TROUPE_CO_TRY(co_await value(1, 6, 0));
+    TROUPE_CO_TRY(co_await value(0, 4, 3));
+    TROUPE_CO_TRY(co_await value(1, 6, 4));
+    TrainCritic train{7, 2};
+    co_return co_await ask(context_, "critic/0", train);
+  }
+
+  RoleContext context_;
+  std::promise<core::Result<Trained>>* answer_;
+};
 
 }  // namespace
 
@@ -299,6 +367,19 @@ TEST(CriticRole, ARepeatedUpdateIsAnsweredAgainAndLearnedFromOnce) {
   EXPECT_EQ(script->pages.size(), 1u);
 }
 
+// Pages go by what is in them: a request to load that comes once more forgets none, and those of
+// another head take the place of what they do not equal.
+TEST(CriticRole, KeepsPagesUntilOthersTakeTheirPlace) {
+  auto script = std::make_shared<CriticScript>();
+  CriticStage stage;
+  stage.host_critic(script);
+  const auto trained = stage.answer_to<TwoHeads>();
+  ASSERT_TRUE(trained) << trained.error().message;
+  EXPECT_EQ(script->pages.size(), 3u) << "equal groups are valued once";
+  EXPECT_EQ(script->old, (learn::TokenValues{{{value_of(4)}}, {{value_of(6)}}}));
+  EXPECT_EQ(script->returns, (learn::TokenValues{{{3}}, {{4}}}));
+}
+
 TEST(CriticRole, LearnsBesideThePolicyOtherwise) {
   auto script = std::make_shared<CriticScript>();
   const auto trained = one_update(script, 2, 5, false);
@@ -341,4 +422,4 @@ TEST(CriticRole, APolicyThatFailsHasNoStateToSave) {
   EXPECT_EQ(script->saved, (std::vector<std::string>{"policy", "critic"}));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::critic

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 constexpr experience::Ticket kTicket{7, 2, 1};
@@ -149,4 +149,4 @@ TEST(BookEvents, WhatIsNoEventIsRefused) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -26,13 +26,14 @@ inline Values all(int count, double value) {
   return Values(static_cast<std::size_t>(count), value);
 }
 
-inline RewardSetPtr make_set(std::uint64_t number,
-                             std::vector<RewardMember> members,
-                             std::uint64_t from_update = 0) {
-  return std::make_shared<const RewardSet>(RewardSet{number, from_update, std::move(members)});
+inline data::RewardSetPtr make_set(std::uint64_t number,
+                                   std::vector<RewardMember> members,
+                                   std::uint64_t from_update = 0) {
+  return std::make_shared<const data::RewardSet>(
+      data::RewardSet{number, from_update, std::move(members)});
 }
 
-inline RewardSetPtr one_reward() {
+inline data::RewardSetPtr one_reward() {
   return make_set(0, {{"reward", "reward/0", 1}});
 }
 

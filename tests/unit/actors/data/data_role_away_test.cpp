@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -190,4 +190,4 @@ TEST(DataRoleAway, TheTimeWithoutAnyCallDoesNotCount) {
   EXPECT_TRUE(waiting.value());
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -45,7 +45,7 @@ PutGroup episodes_for(const experience::Ticket& ticket) {
   put.samples[1].feedback = 0.5;
   put.samples[2].feedback = 0;
   put.samples[0].feedback_steps = {{1, 0.25}};
-  put.samples[0].log_kept_mass = {0, -0.5f, -1.25f};
+  put.samples[0].facts.log_kept_mass = {0, -0.5f, -1.25f};
   return put;
 }
 
@@ -87,8 +87,7 @@ TEST(DataRoleEpisodes, FeedbackScoresThemWithoutACall) {
   EXPECT_EQ(group.samples[1].shares, (Shares{0, 2}));
   EXPECT_EQ(group.samples[1].turns[0].context, (Ids{10, 11, 51}));
   EXPECT_EQ(group.samples[2].episode, 2u);
-  EXPECT_EQ(group.samples[0].log_kept_mass, (std::vector<float>{0, -0.5f, -1.25f}));
-  EXPECT_TRUE(group.samples[1].log_kept_mass.empty());
+  EXPECT_TRUE(group.samples[0].facts.empty()) << "no policy learns from the kept mass";
   EXPECT_FALSE(group.samples[0].feedback) << "it is in the score";
   EXPECT_TRUE(group.samples[0].feedback_steps.empty());
 }
@@ -221,7 +220,7 @@ TEST(DataRoleEpisodes, ALogHasThemToTheBit) {
   PutGroup put = episodes_for(ticket);
   ASSERT_TRUE(book.put_samples(ticket, put.samples, false, put.prompt));
   const GroupScored given = feedback_scores(*book.find(ticket), 0);
-  ASSERT_TRUE(book.put_scores(ticket, 0, given.scores, given.causes, {}, "", given.steps));
+  ASSERT_TRUE(book.put_scores({ticket, 0, given.scores, given.causes, {}, "", given.steps}));
   TicketBook again(2, FrozenModels());
   again.replay(0, kept.events, [&](std::uint64_t) { return rewards; });
   const BookGroup* const read = again.find(ticket);
@@ -235,7 +234,7 @@ TEST(DataRoleEpisodes, ALogHasThemToTheBit) {
     EXPECT_EQ(read->samples[i].episode, before[i].episode) << i;
     EXPECT_EQ(read->samples[i].shares, before[i].shares) << i;
     EXPECT_EQ(read->samples[i].feedback, before[i].feedback) << i;
-    EXPECT_EQ(read->samples[i].log_kept_mass, before[i].log_kept_mass) << i;
+    EXPECT_EQ(read->samples[i].facts.log_kept_mass, before[i].facts.log_kept_mass) << i;
     EXPECT_EQ(read->samples[i].feedback_steps, before[i].feedback_steps) << i;
     EXPECT_EQ(read->samples[i].score, before[i].score) << i;
     EXPECT_EQ(read->samples[i].steps, before[i].steps) << i;
@@ -265,4 +264,4 @@ TEST(DataRoleEpisodes, TheBoundHoldsForTheEncoding) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <set>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -255,4 +255,4 @@ TEST(DataRoleRandom, EverySampleIsScoredByTheSetOfItsTicket) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -50,6 +50,23 @@ TEST(DataRoleRewards, AGroupKeepsTheSetOfItsTicket) {
   EXPECT_EQ(stage.mean(2), 151.5);
   EXPECT_EQ(stage.amount("reward_set"), 1);
   EXPECT_EQ(stage.brief->calls.size(), 2u);
+}
+
+// One that was detached may come back as another.
+TEST(DataRoleRewards, ARewardIsIntroducedForEachSet) {
+  Rewards stage({kRightOnce, kShortOnce});
+  ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 1)[0], 2)));
+  EXPECT_EQ(stage.mean(0), 151.5);
+  ASSERT_TRUE(stage.ask(change(1, 1, {kRightOnce})));
+  ASSERT_TRUE(stage.ask(change(2, 1, {kRightOnce, kShortOnce})));
+  stage.brief->reads = {false, {"tests"}};
+  const auto later = stage.issue(1, 2);
+  for (const auto& ticket : later)
+    ASSERT_TRUE(stage.ask(delivery(ticket, 2)));
+  EXPECT_EQ(stage.mean(1), 151.5);
+  EXPECT_EQ(stage.brief->introduced, 2);
+  EXPECT_EQ(stage.brief->calls[0].group.columns, "{}");
+  EXPECT_EQ(stage.brief->calls[1].group.columns, R"({"tests":["t1"]})");
 }
 
 TEST(DataRoleRewards, AChangeAheadLeavesEarlierUpdatesAlone) {
@@ -193,4 +210,4 @@ TEST(DataRoleRewards, ARewardOfTheNewestSetIsNotDrained) {
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

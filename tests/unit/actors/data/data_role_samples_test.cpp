@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -37,8 +37,7 @@ TEST(DataRoleSamples, AMissingScoreIsOneLineWithSampleAndCauseAndCounted) {
   stage.reward("reward/right", [](const Score&) -> core::Result<Scores> {
     return Scores{{1.0, std::nullopt, 2.0, std::numeric_limits<double>::quiet_NaN()},
                   {"", "the label 'x' holds no number", "", ""},
-                  {},
-                  std::nullopt};
+                  {}};
   });
   const auto tickets = stage.issue(0, 3);
   stage.ask(delivery(tickets[0], 4)).value();
@@ -67,7 +66,7 @@ TEST(DataRoleSamples, MissingScoresOfAReplacedGroupCountForItsSlot) {
   NotedStage noted(groups_of(2));
   DataStage& stage = noted.stage;
   const auto right = stage.reward("reward/right", [](const Score&) -> core::Result<Scores> {
-    return Scores{{1.0, std::nullopt}, {"", "null"}, {}, std::nullopt};
+    return Scores{{1.0, std::nullopt}, {"", "null"}, {}};
   });
   const auto ticket = stage.issue(0, 1)[0];
   stage.ask(delivery(ticket, 2)).value();
@@ -185,4 +184,4 @@ TEST(DataRoleSamples, AGroupThatIsTooLongIsReplaced) {
   EXPECT_TRUE(stage.ask(AwaitGroups{0, {}})->groups[0].ready());
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

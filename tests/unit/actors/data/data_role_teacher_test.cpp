@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -147,4 +147,4 @@ TEST(DataRoleTeacher, AnAnswerThatIsOfNoUseFailsItsGroupAndSaysWhy) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

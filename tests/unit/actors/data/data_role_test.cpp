@@ -1,13 +1,14 @@
 // The data role among scripted scorers: what is asked of whom, what becomes of groups whose scorers
 // are away, late or wrong, and what is said of them.
-#include "actors/limits.hpp"
+#include "actors/data/limits.hpp"
+#include "actors/reward/reward_role.hpp"
 #include "tests/unit/actors/data/data_stage.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -59,60 +60,79 @@ TEST(DataRole, AsksEveryRewardAtOnceAndAddsUp) {
   EXPECT_EQ(statuses->rewards, means);
 }
 
-// The rows of the stage have two columns; this reward says that it reads one of them.
-ScriptedReward::Script reading(RewardReads columns) {
-  return [columns](const Score& request) -> core::Result<Scores> {
-    if (request.sent.cover(columns)) return numbers_times(1)(request);
-    Scores reply;
-    reply.wanted = columns;
-    return reply;
+// Gives the numbers in the responses. What it reads changes, as when a worker of another function
+// takes the place of one that died.
+struct ChangingCalls final : reward::RewardCalls {
+  struct Seen {
+    RewardReads reads;
+    std::vector<std::string> columns;  // of the groups that it scored
   };
-}
+  explicit ChangingCalls(std::shared_ptr<Seen> given) : seen(std::move(given)) {}
+  std::string name() const override { return "changing"; }
+  RewardReads reads() const override { return seen->reads; }
+  void begin(const RoleContext&) override {}
+  async::task<Answer> score(std::vector<RewardGroup> groups, core::Duration) override {
+    std::vector<reward::RewardScore> scores;
+    for (const RewardGroup& group : groups) {
+      seen->columns.push_back(group.columns);
+      for (const RewardSample& sample : group.samples)
+        scores.push_back({std::stod(sample.response), ""});
+    }
+    co_return scores;
+  }
+  std::shared_ptr<Seen> seen;
+};
 
-TEST(DataRole, ARewardGetsTheColumnsThatItReadsOnceAGroup) {
+// The rows of the stage have two columns.
+TEST(DataRole, ARewardIsIntroducedOnceAndGetsTheColumnsThatItReads) {
   DataStage stage(options_of({kRight, kShort}));
-  const auto right = stage.reward("reward/right", reading({false, {"tests", "not there"}}));
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  right->reads = {false, {"tests", "not there"}, false, true};
   const auto brief = stage.reward("reward/short", numbers_times(1));
-  const auto tickets = stage.issue(0, 2);
-  ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
+  const auto tickets = stage.issue(0, 3);
+  auto first = stage.begin(delivery(tickets[0], 2));
+  auto second = stage.begin(delivery(tickets[1], 2));  // while the reward is being introduced
   stage.run(1ms);
-  ASSERT_TRUE(stage.ask(delivery(tickets[1], 2)));
+  ASSERT_TRUE(stage.ask(delivery(tickets[2], 2)));
   ASSERT_TRUE(stage.ask(await(0)));
-  // Asked without columns, then with them; from then on with them at once.
   ASSERT_EQ(right->calls.size(), 3u);
-  EXPECT_EQ(right->calls[0].group.columns, "{}");
-  EXPECT_EQ(right->calls[1].group.columns, R"({"tests":["t0"]})");
-  EXPECT_EQ(right->calls[1].group.samples.size(), 2u);
-  EXPECT_EQ(right->calls[2].group.columns, R"({"tests":["t1"]})");
-  for (const Score& call : brief->calls)
+  for (const Score& call : right->calls) {
+    const std::string row = call.group.prompt.substr(1);
+    EXPECT_EQ(call.group.columns, R"({"tests":["t)" + row + R"("]})");
+    EXPECT_FALSE(call.group.samples[1].tokens.empty());
+  }
+  for (const Score& call : brief->calls) {
     EXPECT_EQ(call.group.columns, "{}");
-  EXPECT_EQ(brief->calls.size(), 2u);
+    EXPECT_TRUE(call.group.samples[1].tokens.empty());
+  }
+  EXPECT_EQ(brief->calls.size(), 3u);
+  EXPECT_EQ(right->introduced, 1);
+  EXPECT_EQ(brief->introduced, 1);
   EXPECT_EQ(stage.amount("failed_groups/reward_error"), 0);
 }
 
-TEST(DataRole, ARewardThatIsReplacedByAnotherGetsWhatThatOneReads) {
+TEST(DataRole, ARewardThatIsReplacedByAnotherIsIntroducedAgain) {
   DataStage stage(options_of({kRight}));
-  const auto right = stage.reward("reward/right", reading({false, {"tests"}}));
-  const auto tickets = stage.issue(0, 2);
-  ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
-  stage.run(1ms);
-  right->answer = reading({true, {}});
-  ASSERT_TRUE(stage.ask(delivery(tickets[1], 2)));
-  ASSERT_TRUE(stage.ask(await(0)));
-  EXPECT_EQ(right->calls.back().group.columns, R"({"level": 3, "tests": ["t1"]})");
-}
-
-TEST(DataRole, ARewardThatNeverHasEnoughIsAnErrorOfTheGroup) {
-  DataStage stage(options_of({kRight}));
-  stage.reward("reward/right", [](const Score& request) -> core::Result<Scores> {
-    Scores reply;
-    reply.wanted = RewardReads{false, {request.sent.text() + "x"}};
-    return reply;
-  });
-  ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 1)[0], 2)));
+  const auto seen = std::make_shared<ChangingCalls::Seen>();
+  stage.play("reward/right", std::make_shared<reward::RewardRole>(
+                                 RoleContext(), std::make_unique<ChangingCalls>(seen), 1s));
+  const auto tickets = stage.issue(0, 3);
+  const auto score = [&](std::size_t slot) {
+    EXPECT_TRUE(stage.ask(delivery(tickets[slot], 2)));
+    stage.run(1s);
+  };
+  score(0);
+  seen->reads.all_columns = true;  // more than it was sent: the group is refused once
+  score(1);
+  EXPECT_EQ(stage.amount("scorer_retries"), 1);
+  seen->reads = {false, {"tests"}};  // less: nothing is missing
+  score(2);
+  EXPECT_EQ(stage.amount("scorer_retries"), 1);
   const auto statuses = stage.ask(await(0));
   ASSERT_TRUE(statuses);
-  EXPECT_NE(statuses->groups[0].cause.find("wants something else"), std::string::npos);
+  EXPECT_EQ(states_of(*statuses), (States{"ready", "ready", "ready"}));
+  EXPECT_EQ(seen->columns,
+            (States{"{}", R"({"level": 3, "tests": ["t1"]})", R"({"level": 3, "tests": ["t2"]})"}));
 }
 
 TEST(DataRole, AnErrorOfARewardFailsTheGroupAndIsNotRepeated) {
@@ -351,4 +371,4 @@ TEST(DataRole, ASavedStateGivesTheSamePromptsToTheSameTickets) {
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -32,32 +32,32 @@ inline const RewardMember kRightOnce{"right", "reward/right", 1};
 inline const RewardMember kShortOnce{"short", "reward/short", 1};
 
 // Prompt p of the stream is the token p and the text "p<p>".
-class CountingPrompts final : public PromptSource {
+class CountingPrompts final : public data::PromptSource {
  public:
   std::uint64_t size() const override { return 1000; }
-  core::Result<Prompt> at(std::uint64_t position) override {
+  core::Result<data::Prompt> at(std::uint64_t position) override {
     const std::string number = std::to_string(position);
-    return Prompt{position,
-                  {static_cast<std::int32_t>(position)},
-                  "p" + number,
-                  "l" + number,
-                  R"({"level": 3, "tests": ["t)" + number + R"("]})",
-                  "",
-                  static_cast<std::uint32_t>(position % 2)};
+    return data::Prompt{position,
+                        {static_cast<std::int32_t>(position)},
+                        "p" + number,
+                        "l" + number,
+                        R"({"level": 3, "tests": ["t)" + number + R"("]})",
+                        "",
+                        static_cast<std::uint32_t>(position % 2)};
   }
 };
 
 // What was committed, by update.
 struct Committed {
-  std::map<std::uint64_t, std::vector<BookGroup>> groups;
+  std::map<std::uint64_t, std::vector<data::BookGroup>> groups;
 };
 
-class KeepingSink final : public GroupSink {
+class KeepingSink final : public data::GroupSink {
  public:
   explicit KeepingSink(Committed* kept) : kept_(kept) {}
   core::Result<void> commit(std::uint64_t update,
                             std::uint64_t,
-                            const std::vector<CommittedGroup>& groups) override {
+                            const std::vector<data::CommittedGroup>& groups) override {
     EXPECT_FALSE(kept_->groups.contains(update)) << "update " << update << " committed twice";
     for (const auto& one : groups)
       kept_->groups[update].push_back(*one.group);
@@ -107,7 +107,16 @@ class Scripted {
   int inside_ = 0;
 };
 
-using ScriptedReward = Scripted<Score>;
+struct ScriptedReward : Scripted<Score> {
+  using Scripted<Score>::Scripted;
+  using Scripted<Score>::on;
+  async::task<core::Result<RewardReads>> on(IntroduceReward) {
+    ++introduced;
+    co_return reads;
+  }
+  RewardReads reads;
+  int introduced = 0;
+};
 using ScriptedReference = Scripted<ScoreLogprobs>;
 
 // `factor` times the number that the response's text is.
@@ -151,7 +160,7 @@ inline cluster::sim::Faults calm() {
 
 class DataStage {
  public:
-  explicit DataStage(DataRoleOptions options,
+  explicit DataStage(data::DataRoleOptions options,
                      std::uint64_t seed = 1,
                      cluster::sim::Faults faults = calm())
       : network(time, seed, faults), device_(time, time.make_strand(), "disk") {
@@ -164,7 +173,7 @@ class DataStage {
     context.scope = scope_.get();
     context.timers = &time;
     context.device = &device_;
-    role = std::make_shared<DataRole>(
+    role = std::make_shared<data::DataRole>(
         context, std::move(options), std::make_unique<CountingPrompts>(),
         std::make_unique<CountingPrompts>(), std::make_unique<KeepingSink>(&committed));
     data_->serve(handler_of(role, "data/0"));
@@ -178,8 +187,8 @@ class DataStage {
   }
 
   // A scorer of that name, also again after a crash.
-  template <class Request>
-  void play(const std::string& name, std::shared_ptr<Scripted<Request>> scorer) {
+  template <class Role>
+  void play(const std::string& name, std::shared_ptr<Role> scorer) {
     auto endpoint = join(name);
     endpoint->serve(handler_of(std::move(scorer), name));
     played_.push_back(std::move(endpoint));
@@ -234,7 +243,7 @@ class DataStage {
   cluster::sim::VirtualTime time;
   cluster::sim::SimNetwork network;
   Committed committed;
-  std::shared_ptr<DataRole> role;
+  std::shared_ptr<data::DataRole> role;
 
  private:
   cluster::sim::SimDevice device_;
@@ -263,13 +272,13 @@ class DataStage {
 
 // A data role, and what it had to say to people.
 struct NotedStage {
-  explicit NotedStage(DataRoleOptions options) : stage(listening(std::move(options))) {}
+  explicit NotedStage(data::DataRoleOptions options) : stage(listening(std::move(options))) {}
 
   std::vector<std::string> notes;
   DataStage stage;
 
  private:
-  DataRoleOptions listening(DataRoleOptions options) {
+  data::DataRoleOptions listening(data::DataRoleOptions options) {
     options.scoring.note = [this](const std::string& text) { notes.push_back(text); };
     return options;
   }

@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -85,12 +85,12 @@ TEST_F(DataStateFile, DamageIsNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "next_prompt"},
       {R"({"next_prompt": "6"})", "next_prompt"},
-      {R"({"next_prompt": 6, "prompts_ahead": ["7"]})", "no number"},
+      {R"({"next_prompt": 6, "prompts_ahead": ["7"]})", "not a number"},
       {R"({"next_prompt": 6, "open": 1})", "no list"},
-      {R"({"next_prompt": 6, "open": [1]})", "no object"},
+      {R"({"next_prompt": 6, "open": [1]})", "not an object"},
       {R"({"next_prompt": 6, "open": [{"update": 1}]})", "without slot"},
       {R"({"next_prompt": 6, "reward_sets": 1})", "no list"},
-      {R"({"next_prompt": 6, "reward_sets": [{"set": 1, "from_update": 2}]})", "is none"},
+      {R"({"next_prompt": 6, "reward_sets": [{"set": 1, "from_update": 2}]})", "malformed"},
       {R"({"next_prompt": 6, "reward_sets": [{"set": 1, "from_update": 2, "rewards": [{}]}]})",
        "without name"},
       {R"({"next_prompt": 5, "open": [)" + ticket + "]}", "twice"},
@@ -104,4 +104,4 @@ TEST_F(DataStateFile, DamageIsNamed) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 class DatasetPromptsTest : public testing::Test {
@@ -130,4 +130,4 @@ TEST_F(DatasetPromptsTest, OneShareForTwoFilesIsRefused) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -15,7 +15,7 @@ constexpr GroupFilter kOpen{MeanRange{0.0, 1.0}};
 void deliver(TicketBook& book, const experience::Ticket& ticket, const test::Values& scores) {
   const auto count = static_cast<int>(scores.size());
   ASSERT_TRUE(*book.put_samples(ticket, samples(count), false));
-  ASSERT_TRUE(book.put_scores(ticket, 0, scores, {}));
+  ASSERT_TRUE(book.put_scores({ticket, 0, scores, {}}));
 }
 
 }  // namespace
@@ -99,4 +99,4 @@ TEST(DynamicFilter, WithoutAFilterEqualScoresAreKept) {
   EXPECT_TRUE(book.ready(0));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

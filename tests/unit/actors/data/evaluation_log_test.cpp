@@ -2,7 +2,7 @@
 // what is committed comes out of it.
 #include "tests/unit/actors/data/log_stage.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -223,4 +223,4 @@ TEST_F(EvaluationLog, EvaluationsBelongToTheUpdatesBeforeThem) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

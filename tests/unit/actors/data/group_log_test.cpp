@@ -2,11 +2,12 @@
 // before it; what is not there is asked for again.
 #include "actors/data/group_log.hpp"
 
+#include "actors/data/limits.hpp"
 #include "tests/unit/actors/data/log_stage.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -286,4 +287,4 @@ TEST(EarlierStarts, AreThoseThatTicketsWereIssuedWith) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -24,7 +24,7 @@ struct Aged {
       delivered.push_back(samples(1, one)[0]);
     const auto count = static_cast<int>(versions.size());
     EXPECT_TRUE(book.put_samples(ticket, std::move(delivered), false));
-    EXPECT_TRUE(book.put_scores(ticket, 0, all(count, 1), {}));
+    EXPECT_TRUE(book.put_scores({ticket, 0, all(count, 1), {}}));
   }
   GroupStatuses statuses(const std::vector<core::Version>& starts) const {
     return statuses_of(book.groups_of(7), starts);
@@ -59,7 +59,7 @@ TEST(GroupStatuses, MeansOfHugeScoresAreFinite) {
   TicketBook book(2, false);
   const auto ticket = book.issue({7, 1, 2}, one_reward())[0];
   EXPECT_TRUE(book.put_samples(ticket, samples(2), false));
-  EXPECT_TRUE(book.put_scores(ticket, 0, all(2, 1.5e308), {}));
+  EXPECT_TRUE(book.put_scores({ticket, 0, all(2, 1.5e308), {}}));
   const auto statuses = statuses_of(book.groups_of(7), {});
   ASSERT_EQ(statuses.groups.size(), 1u);
   EXPECT_EQ(statuses.groups[0].mean_score, 1.5e308);
@@ -82,10 +82,10 @@ TEST(GroupStatuses, StatesCausesAndMeans) {
   t[1] = *book.reissue(t[1], fresh);
   for (const std::size_t i : {0u, 1u, 3u})
     book.put_samples(t[i], samples(2, {1}), false).value();
-  book.put_scores(t[0], 0, {1.0, 0.0}, {}, {R"({"len": 4, "tag": "x"})", R"({"len": 1})"});
-  book.put_scores(t[0], 1, {2.0, 4.0}, {}, {R"({"len": 10})", ""});
-  book.put_scores(t[1], 0, {1.0, 1.0}, {}, {R"({"len": 1})", ""});
-  book.put_scores(t[3], 0, {9.0, 9.0}, {}, {R"({"len": 99})"});  // waits for `short`
+  book.put_scores({t[0], 0, {1.0, 0.0}, {}, {R"({"len": 4, "tag": "x"})", R"({"len": 1})"}});
+  book.put_scores({t[0], 1, {2.0, 4.0}, {}, {R"({"len": 10})", ""}});
+  book.put_scores({t[1], 0, {1.0, 1.0}, {}, {R"({"len": 1})", ""}});
+  book.put_scores({t[3], 0, {9.0, 9.0}, {}, {R"({"len": 99})"}});  // waits for `short`
   book.fail(t[4], FailureKind::kRewardGone, "reward short: away");
   const auto statuses = statuses_of(book.groups_of(0), {1});
   std::vector<GroupState> states;
@@ -113,7 +113,7 @@ TEST(GroupStatuses, ScoreAndLengthCorrelate) {
                                experience::VersionRuns{1, 1, 1}})
     delivered.push_back(samples(1, versions)[0]);
   book.put_samples(tickets[0], delivered, false).value();
-  book.put_scores(tickets[0], 0, {0.0, 1.0, 5.0}, {});
+  book.put_scores({tickets[0], 0, {0.0, 1.0, 5.0}, {}});
   book.put_samples(tickets[1], delivered, false).value();  // waits for its scores
   // Deviations (-1, 0, 1) and (-2, -1, 3): 5 over the root of 2 * 14.
   const Means lengths = statuses_of(book.groups_of(0), {}).lengths;
@@ -125,4 +125,4 @@ TEST(GroupStatuses, ScoreAndLengthCorrelate) {
   EXPECT_TRUE(Aged({{1}, {1}}).statuses({}).lengths.empty()) << "all scores are equal";
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -143,4 +143,4 @@ TEST(HeldOutPrompts, OneSetAfterTheOther) {
   EXPECT_EQ(prompts.at(4)->text, "x0") << "the next evaluation";
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -52,13 +52,13 @@ class CrampedDisk final : public store::Disk {
 
 class LogStage : public ::testing::Test {
  protected:
-  DataRoleOptions options() {
-    DataRoleOptions options;
+  data::DataRoleOptions options() {
+    data::DataRoleOptions options;
     options.samples = 2;
     options.rewards = {kRightOnce};
     options.log.folder = folder_.path();
     options.log.disk = &disk_;
-    options.log.found = *read_log(store::StepLog(folder_.path(), disk_), 0);
+    options.log.found = *data::read_log(store::StepLog(folder_.path(), disk_), 0);
     return options;
   }
   static std::vector<std::string> states(DataStage& stage, std::uint64_t update) {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 std::vector<std::uint64_t> take(PromptPositions& positions, int count) {
@@ -43,4 +43,4 @@ TEST(PromptPositions, ASavedStateComesBack) {
   EXPECT_EQ(take(positions, 2), (std::vector<std::uint64_t>{5, 7}));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

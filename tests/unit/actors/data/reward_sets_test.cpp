@@ -7,7 +7,7 @@
 
 #include <limits>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using test::change;
@@ -125,4 +125,4 @@ TEST(RewardSets, HeldOutPromptsMayHaveTheirOwn) {
   EXPECT_EQ(RewardSets({kA}).held_out(7)->number, 0u);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -1,11 +1,11 @@
 // Names, numbers and bounds of what rewards report beside a score.
 #include "actors/data/sample_extras.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/protocol/limits.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 
 TEST(SampleExtras, NumbersAndTextsByName) {
   SampleExtras extras;
@@ -36,7 +36,7 @@ TEST(SampleExtras, WhatIsNoObjectIsNothingAndNamesAreBounded) {
   for (int i = 0; i < 100; ++i)
     many += (i > 0 ? "," : "") + ("\"n" + std::to_string(i)) + "\":1";
   extras.add("right", many + "}");
-  EXPECT_EQ(extras.all().size(), limits::kRewardExtras_max);
+  EXPECT_EQ(extras.all().size(), actors::limits::kRewardExtras_max);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using experience::StepReward;
@@ -39,14 +39,13 @@ TEST(StepPlaces, RewardsAreWeighedAndAddedInTheirOrder) {
 // A book with one group of two samples, a reward `right` and a process reward `steps`.
 struct StepCase {
   explicit StepCase(const std::string& formula = "") : book(2, false) {
-    RewardSet set{0, 0, {{"right", "reward/0", 1}, {"steps", "reward/p", 2}}};
-    set.formula = formula;
+    RewardSet set(0, 0, {{"right", "reward/0", 1}, {"steps", "reward/p", 2}}, formula);
     ticket = book.issue({0, 1}, std::make_shared<const RewardSet>(std::move(set)))[0];
     EXPECT_TRUE(*book.put_samples(ticket, test::samples(2), false));
   }
   bool put_steps() {
-    return book.put_scores(ticket, 1, {0.5, 0.25}, {}, {}, {},
-                           {{{0, 0.75}, {1, 0.25}}, {{1, 0.25}}});
+    return book.put_scores(
+        {ticket, 1, {0.5, 0.25}, {}, {}, {}, {{{0, 0.75}, {1, 0.25}}, {{1, 0.25}}}});
   }
   const experience::Trajectory& sample(std::size_t i) { return book.find(ticket)->samples[i]; }
 
@@ -57,7 +56,7 @@ struct StepCase {
 TEST(StepPlaces, StepsCountByTheirWeightInPlaceOfTheScore) {
   StepCase c;
   EXPECT_TRUE(c.put_steps());
-  EXPECT_TRUE(c.book.put_scores(c.ticket, 0, {1.0, 0.0}, {}));
+  EXPECT_TRUE(c.book.put_scores({c.ticket, 0, {1.0, 0.0}, {}}));
   ASSERT_TRUE(c.book.ready(0));
   EXPECT_EQ(c.sample(0).score, 1.0);
   EXPECT_EQ(c.sample(0).steps, (Steps{{0, 1.5}, {1, 0.5}}));
@@ -70,7 +69,7 @@ TEST(StepPlaces, StepsCountByTheirWeightInPlaceOfTheScore) {
 TEST(StepPlaces, AFormulaThatNamesTheRewardTakesItsScore) {
   StepCase c("min(right, steps)");
   EXPECT_TRUE(c.put_steps());
-  EXPECT_TRUE(c.book.put_scores(c.ticket, 0, {2.0, 0.0}, {}));
+  EXPECT_TRUE(c.book.put_scores({c.ticket, 0, {2.0, 0.0}, {}}));
   EXPECT_EQ(c.sample(0).score, 1.0);
   EXPECT_TRUE(c.sample(0).steps.empty());
   EXPECT_EQ(c.sample(1).score, 0.0);
@@ -78,9 +77,9 @@ TEST(StepPlaces, AFormulaThatNamesTheRewardTakesItsScore) {
 
 TEST(StepPlaces, ALostProcessRewardIsNoScoreAndNever0) {
   StepCase c;
-  EXPECT_TRUE(c.book.put_scores(c.ticket, 0, {1.0, 1.0}, {}));
-  EXPECT_TRUE(c.book.put_scores(c.ticket, 1, {std::nullopt, 0.25}, {"too long", ""}, {}, {},
-                                {{}, {{1, 0.25}}}));
+  EXPECT_TRUE(c.book.put_scores({c.ticket, 0, {1.0, 1.0}, {}}));
+  EXPECT_TRUE(c.book.put_scores(
+      {c.ticket, 1, {std::nullopt, 0.25}, {"too long", ""}, {}, {}, {{}, {{1, 0.25}}}}));
   EXPECT_FALSE(c.book.ready(0));
   ASSERT_EQ(c.book.find(c.ticket)->unscored.size(), 1u);
   EXPECT_EQ(c.book.find(c.ticket)->unscored[0].cause, "reward steps: too long");
@@ -88,9 +87,9 @@ TEST(StepPlaces, ALostProcessRewardIsNoScoreAndNever0) {
 
 TEST(StepPlaces, PlacesThatTheSamplesDoNotHaveAreRefused) {
   StepCase c;
-  EXPECT_FALSE(c.book.put_scores(c.ticket, 1, {0.5, 0.5}, {}, {}, {}, {{{2, 0.5}}, {}}));
-  EXPECT_FALSE(c.book.put_scores(c.ticket, 1, {0.5, 0.5}, {}, {}, {}, {{{0, 0.5}}}));
+  EXPECT_FALSE(c.book.put_scores({c.ticket, 1, {0.5, 0.5}, {}, {}, {}, {{{2, 0.5}}, {}}}));
+  EXPECT_FALSE(c.book.put_scores({c.ticket, 1, {0.5, 0.5}, {}, {}, {}, {{{0, 0.5}}}}));
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

@@ -10,7 +10,7 @@
 #include <limits>
 #include <set>
 
-namespace troupe::actors {
+namespace troupe::actors::data {
 namespace {
 
 using namespace test;
@@ -65,7 +65,7 @@ TEST(TicketBook, AskingTwiceGivesTheSameTicketsWithTheirSet) {
 TEST(TicketBook, IsReadyWhenScoresAndReferenceAreIn) {
   Case c(2, 1, true);
   EXPECT_TRUE(*c.book.put_samples(c.ticket, samples(2), false));
-  EXPECT_TRUE(c.book.put_scores(c.ticket, 0, all(2, 1), {}));
+  EXPECT_TRUE(c.book.put_scores({c.ticket, 0, all(2, 1), {}}));
   EXPECT_FALSE(c.book.ready(0));
   EXPECT_TRUE(c.book.put_logprobs(FrozenModel::kReference, c.ticket, {{-1, -1}, {-1, -1}}));
   EXPECT_TRUE(c.book.ready(0));
@@ -75,7 +75,7 @@ TEST(TicketBook, ATeacherIsWaitedForBesideTheReference) {
   TicketBook book(2, {true, true});
   const auto ticket = book.issue({0, 1}, one_reward())[0];
   EXPECT_TRUE(*book.put_samples(ticket, samples(2), false));
-  EXPECT_TRUE(book.put_scores(ticket, 0, all(2, 1), {}));
+  EXPECT_TRUE(book.put_scores({ticket, 0, all(2, 1), {}}));
   EXPECT_TRUE(book.put_logprobs(FrozenModel::kTeacher, ticket, {{-1, -2}, {-3, -4}}));
   EXPECT_FALSE(book.put_logprobs(FrozenModel::kTeacher, ticket, {{-5, -5}, {-5, -5}}))
       << "it came before";
@@ -99,8 +99,8 @@ TEST(TicketBook, ADeliveryThatComesTwiceCountsOnce) {
   EXPECT_TRUE(*c.book.put_samples(c.ticket, samples(2), false));
   EXPECT_FALSE(*c.book.put_samples(c.ticket, samples(2, {7, 7}), false));
   EXPECT_EQ(c.book.find(c.ticket)->samples[0].versions.front(), 0u);
-  EXPECT_TRUE(c.book.put_scores(c.ticket, 0, all(2, 1), {}));
-  EXPECT_FALSE(c.book.put_scores(c.ticket, 0, all(2, 5), {}));
+  EXPECT_TRUE(c.book.put_scores({c.ticket, 0, all(2, 1), {}}));
+  EXPECT_FALSE(c.book.put_scores({c.ticket, 0, all(2, 5), {}}));
   EXPECT_FALSE(*c.book.put_samples(c.ticket, samples(2), false));
   EXPECT_EQ(c.book.find(c.ticket)->samples[0].score, 1.0);
   EXPECT_EQ(duplicates(c.book, DuplicateKind::kRepeated), 2u);
@@ -112,9 +112,9 @@ TEST(TicketBook, TheScoreIsTheWeightedSumOfAllRewards) {
   TicketBook book(2, false);
   const auto ticket = book.issue({0, 1}, set)[0];
   ASSERT_TRUE(*book.put_samples(ticket, samples(2), false));
-  EXPECT_TRUE(book.put_scores(ticket, 1, {4.0, 6.0}, {}));
+  EXPECT_TRUE(book.put_scores({ticket, 1, {4.0, 6.0}, {}}));
   EXPECT_FALSE(book.ready(0));
-  EXPECT_TRUE(book.put_scores(ticket, 0, {1.0, 0.25}, {}));
+  EXPECT_TRUE(book.put_scores({ticket, 0, {1.0, 0.25}, {}}));
   ASSERT_TRUE(book.ready(0));
   const auto& group = *book.find(ticket);
   EXPECT_EQ(group.samples[0].score, 2 * 1.0 - 0.5 * 4.0);
@@ -127,8 +127,8 @@ TEST(TicketBook, AMissingComponentMakesTheScoreMissingAndNamesTheReward) {
   TicketBook book(3, false);
   const auto ticket = book.issue({0, 1}, set)[0];
   book.put_samples(ticket, samples(3), false).value();
-  book.put_scores(ticket, 0, {1.0, 1.0, 1.0}, {});
-  book.put_scores(ticket, 1, {std::nullopt, 2.0, std::nullopt}, {"too slow", "", ""});
+  book.put_scores({ticket, 0, {1.0, 1.0, 1.0}, {}});
+  book.put_scores({ticket, 1, {std::nullopt, 2.0, std::nullopt}, {"too slow", "", ""}});
   EXPECT_EQ(book.find(ticket)->state, GroupState::kFailed);
   EXPECT_EQ(book.find(ticket)->cause,
             "too few of its samples could be scored: reward short: too slow");
@@ -139,7 +139,7 @@ TEST(TicketBook, AMissingComponentMakesTheScoreMissingAndNamesTheReward) {
 TEST(TicketBook, AMissingScoreDropsTheSampleNotTheGroup) {
   Case c(3);
   c.book.put_samples(c.ticket, samples(3), false).value();
-  c.book.put_scores(c.ticket, 0, {1.0, std::nullopt, 0.0}, {"", "too slow", ""});
+  c.book.put_scores({c.ticket, 0, {1.0, std::nullopt, 0.0}, {"", "too slow", ""}});
   ASSERT_TRUE(c.book.ready(0));
   EXPECT_EQ(c.book.find(c.ticket)->samples.size(), 2u);
   EXPECT_EQ(c.book.counts().dropped_samples, 1u);
@@ -151,7 +151,7 @@ TEST(TicketBook, ScoresThatAreNoNumbersAreMissing) {
   TicketBook book(4, false);
   const auto ticket = book.issue({0, 1}, set)[0];
   book.put_samples(ticket, samples(4), false).value();
-  book.put_scores(ticket, 0, {1.0, inf, 1e300, 2.0}, {});  // the third overflows in the sum
+  book.put_scores({ticket, 0, {1.0, inf, 1e300, 2.0}, {}});  // the third overflows in the sum
   ASSERT_TRUE(book.ready(0));
   EXPECT_EQ(book.find(ticket)->samples.size(), 2u);
 }
@@ -159,7 +159,7 @@ TEST(TicketBook, ScoresThatAreNoNumbersAreMissing) {
 TEST(TicketBook, TooFewScoresFailTheGroupAndTheSlotIsIssuedAgain) {
   Case c(3, 2);
   c.book.put_samples(c.ticket, samples(3), false).value();
-  c.book.put_scores(c.ticket, 0, {1.0, std::nullopt, std::nullopt}, {"", "too slow", ""});
+  c.book.put_scores({c.ticket, 0, {1.0, std::nullopt, std::nullopt}, {"", "too slow", ""}});
   EXPECT_TRUE(c.book.any_failed(0));
   const auto next = make_set(1, {{"other", "reward/1", 1}});
   const auto again = c.book.reissue(c.ticket, next);
@@ -179,7 +179,7 @@ TEST(TicketBook, ALateDeliveryOfAnOldAttemptIsDroppedAndCounted) {
   EXPECT_EQ(duplicates(c.book, DuplicateKind::kReplaced), 1u);
   EXPECT_EQ(c.book.find(again)->state, GroupState::kIssued);
   EXPECT_TRUE(*c.book.put_samples(again, samples(2), false));
-  EXPECT_FALSE(c.book.put_scores(c.ticket, 0, all(2, 1), {}));
+  EXPECT_FALSE(c.book.put_scores({c.ticket, 0, all(2, 1), {}}));
 }
 
 TEST(TicketBook, DeliveriesForClosedUpdatesAndFailedGroupsAreDropped) {
@@ -205,7 +205,7 @@ TEST(TicketBook, GroupsWithSamplesAreNotIssuedAgain) {
   const auto refused = c.book.reissue(c.ticket, c.set);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("generated"), std::string::npos);
-  c.book.put_scores(c.ticket, 0, all(2, 1), {});
+  c.book.put_scores({c.ticket, 0, all(2, 1), {}});
   EXPECT_FALSE(c.book.reissue(c.ticket, c.set));
   EXPECT_FALSE(c.book.reissue({0, 0, 7}, c.set));
   EXPECT_FALSE(c.book.reissue({0, 5, 0}, c.set));
@@ -221,8 +221,8 @@ TEST(TicketBook, WrongCountsAreErrorsAndTheGroupStillWaits) {
   EXPECT_FALSE(c.book.put_samples(c.ticket, samples(1), true));
   EXPECT_FALSE(c.book.put_samples(c.ticket, samples(4), true));
   EXPECT_TRUE(*c.book.put_samples(c.ticket, samples(3), false));
-  EXPECT_FALSE(c.book.put_scores(c.ticket, 0, all(2, 1), {}));
-  EXPECT_FALSE(c.book.put_scores(c.ticket, 1, all(3, 1), {}));
+  EXPECT_FALSE(c.book.put_scores({c.ticket, 0, all(2, 1), {}}));
+  EXPECT_FALSE(c.book.put_scores({c.ticket, 1, all(3, 1), {}}));
   EXPECT_FALSE(c.book.put_logprobs(FrozenModel::kReference, c.ticket, {{-1, -1}, {-1, -1}, {-1}}));
 }
 
@@ -231,7 +231,7 @@ TEST(TicketBook, ACutGroupHasTwoSamplesOrMore) {
   EXPECT_TRUE(*c.book.put_samples(c.tickets[0], samples(2), true));
   EXPECT_TRUE(*c.book.put_samples(c.tickets[1], samples(4), true));
   EXPECT_EQ(c.book.counts().cut_groups, 1u);
-  c.book.put_scores(c.tickets[0], 0, all(2, 1), {});
+  c.book.put_scores({c.tickets[0], 0, all(2, 1), {}});
   EXPECT_EQ(c.book.find(c.tickets[0])->state, GroupState::kReady);
 }
 
@@ -267,8 +267,8 @@ TEST(TicketBook, ALostRewardFailsOnlyGroupsThatStillWaitForIt) {
   for (int i = 0; i < 3; ++i)
     book.put_samples(t[static_cast<std::size_t>(i)], samples(1), false).value();
   for (int i = 0; i < 2; ++i)
-    book.put_scores(t[static_cast<std::size_t>(i)], 1, {1.0}, {});
-  book.put_scores(t[0], 0, {1.0}, {});
+    book.put_scores({t[static_cast<std::size_t>(i)], 1, {1.0}, {}});
+  book.put_scores({t[0], 0, {1.0}, {}});
   EXPECT_TRUE(book.waits_for("b"));
   book.lose("b", 2);  // 0 is ready, 1 has its score of b, 2 waits for it, 3 will
   EXPECT_EQ(book.find(t[0])->state, GroupState::kReady);
@@ -294,7 +294,7 @@ TEST(TicketBook, CommitNeedsEverythingReadyAndForgets) {
   for (const auto& ticket : c.tickets) {
     EXPECT_FALSE(c.book.commit(0));
     c.book.put_samples(ticket, samples(2), false).value();
-    c.book.put_scores(ticket, 0, all(2, 1), {});
+    c.book.put_scores({ticket, 0, all(2, 1), {}});
   }
   c.book.issue({1, 1}, c.set);
   EXPECT_TRUE(c.book.commit(0));
@@ -341,7 +341,7 @@ TEST(TicketBook, EveryPromptIsUsedOnceUnderRandomEvents) {
             EXPECT_TRUE(book.put_samples(ticket, samples(2), false));
             break;
           case 1:
-            book.put_scores(ticket, 0, all(2, 1), {});
+            book.put_scores({ticket, 0, all(2, 1), {}});
             break;
           case 2:
             book.put_logprobs(FrozenModel::kReference, ticket, {{-1, -1}, {-1, -1}});
@@ -371,16 +371,17 @@ TEST(TicketBook, EveryPromptIsUsedOnceUnderRandomEvents) {
 }
 
 TEST(TicketBook, TheFormulaOfTheSetMakesTheScoreAndKnowsTheRow) {
-  RewardSet made{3, 0, {{"right", "reward/r", 2}, {"safe", "reward/s", 1}}};
-  made.formula = "domain(source, chat: gate(safe, 0.5, right), other: right)";
+  RewardSet made(3, 0, {{"right", "reward/r", 2}, {"safe", "reward/s", 1}},
+                 "domain(source, chat: gate(safe, 0.5, right), other: right)");
   const auto set = std::make_shared<const RewardSet>(std::move(made));
   TicketBook book(4, false);
   const auto tickets = book.issue({0, 2}, set);
   for (const std::size_t t : {0, 1}) {
     const std::string row = t == 0 ? R"({"source":"chat"})" : R"({"source":"math"})";
     ASSERT_TRUE(book.put_samples(tickets[t], samples(4), false));
-    book.put_scores(tickets[t], 0, {1.0, 1.0, 0.25, 3.0}, {}, {}, row);
-    book.put_scores(tickets[t], 1, {0.5, 0.25, 0.25, std::nullopt}, {"", "", "", "none"}, {}, row);
+    book.put_scores({tickets[t], 0, {1.0, 1.0, 0.25, 3.0}, {}, {}, row});
+    book.put_scores(
+        {tickets[t], 1, {0.5, 0.25, 0.25, std::nullopt}, {"", "", "", "none"}, {}, row});
   }
   const auto scores_of = [&](std::size_t t) {
     std::vector<double> scores;
@@ -394,4 +395,4 @@ TEST(TicketBook, TheFormulaOfTheSetMakesTheScoreAndKnowsTheRow) {
   EXPECT_EQ(scores_of(1), (std::vector<double>{2, 2, 0.5, 6})) << "math does not need the gate";
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::data

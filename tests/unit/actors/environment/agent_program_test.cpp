@@ -21,7 +21,7 @@
 #include <sstream>
 #include <thread>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -395,6 +395,18 @@ tried('signal', lambda: os.kill(2, 9))
   EXPECT_FALSE(fs::exists("/troupe-was-here"));
 }
 
+TEST_F(AgentProgramTest, FoldersOfProgramsThatAreNotConfinedGoWithThem) {
+  LOAD_OR_SKIP(
+      "here = os.environ['TMPDIR']\nopen(here + '/mine', 'w').close()\nprint(here, end='')", false);
+  for (const Outcome& outcome : run_all({{}, {}})) {
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    const fs::path folder = outcome->output, place = folder.parent_path();
+    EXPECT_TRUE(place.filename().string().starts_with("troupe-agent-")) << folder;
+    EXPECT_FALSE(fs::exists(folder)) << folder;
+    EXPECT_FALSE(fs::exists(place)) << place;
+  }
+}
+
 TEST_F(AgentProgramTest, WhatCannotRunIsRefusedWithTheRemedy) {
   const auto refusal = [&](const std::string& command, const fs::path& folder) {
     AgentProgramOptions options;
@@ -418,4 +430,4 @@ TEST_F(AgentProgramTest, WhatCannotRunIsRefusedWithTheRemedy) {
   EXPECT_EQ(tls.error().code, core::ErrorCode::kConfig);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

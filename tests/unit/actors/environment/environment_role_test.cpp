@@ -2,9 +2,10 @@
 // environment or a cut leaves of a group.
 #include "actors/environment/environment_role.hpp"
 
+#include "actors/environment/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
-#include "apps/bench/byte_tokenizer.hpp"
+#include "apps/cli/byte_tokenizer.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
@@ -15,7 +16,7 @@
 #include <deque>
 #include <future>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -35,7 +36,7 @@ std::shared_ptr<const dialects::ServedModel> byte_model() {
   special.eos_ids = {kEnd};
   auto model = std::make_shared<dialects::ServedModel>();
   model->names = {"tiny"};
-  model->tokenizer = *text::Tokenizer::parse(app::byte_tokenizer().dump(), special, "test");
+  model->tokenizer = *text::Tokenizer::parse(cli::byte_tokenizer().dump(), special, "test");
   model->chat = *text::ChatTemplate::parse(
       "{% for m in messages %}<{{ m.role }}>{{ m.content }}<|end|>{% endfor %}"
       "{% if add_generation_prompt %}<assistant>{% endif %}",
@@ -321,4 +322,4 @@ TEST_F(EnvironmentRoles, RewardsStayAtTheirTurnsWhereTheyAreWanted) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 constexpr core::Duration kAmpleTime = std::chrono::minutes(5);
 
@@ -213,4 +213,4 @@ class EnvironmentStage {
   async::Scope scope_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

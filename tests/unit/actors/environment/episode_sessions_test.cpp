@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
 using namespace std::chrono_literals;
@@ -130,4 +130,4 @@ TEST_F(EpisodeSessionsTest, LeavingClosesTheSession) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -17,7 +17,7 @@
 #include <future>
 #include <optional>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 
 using net::WebSocketPeer;
@@ -360,4 +360,4 @@ TEST_F(RealOpenEnv, EpisodesByTemplateByToolAndBeyondItsCapacity) {
   EXPECT_NE(turn->messages.find("VALIDATION_ERROR"), std::string::npos) << turn->messages;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -1,12 +1,13 @@
 // Environments of our own form in real worker processes: many episodes side by side, and files that
 // raise, hang, die, print without end or say too much.
 #include "actors/environment/episode_room.hpp"
+#include "actors/environment/limits.hpp"
 #include "runtime/store/sha256.hpp"
 #include "tests/unit/actors/environment/python_file.hpp"
 
 #include <set>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 using nlohmann::json;
 }
@@ -218,6 +219,30 @@ class Environment:
   }
   EXPECT_EQ(calls.amount("starts"), 3);
   EXPECT_EQ(said_.holding("was ended by signal 9 (Killed); it is started again"), 1u);
+}
+
+// A row that kills its worker makes the others wait no longer each time.
+TEST_F(PythonEnvironmentTest, OnlyWorkersThatNeverAnsweredAreReplacedEverLater) {
+  auto& calls = stage(R"(
+class Environment:
+    def reset(self, row):
+        if row['prompt'] == 'first': die()
+        return 'alive'
+    def step(self, message): die()
+)");
+  EpisodeStart start;
+  for (int i = 0; i < 5; ++i) {
+    start.prompt = "later";
+    auto opened = calls.open(start);
+    ASSERT_TRUE(opened) << opened.error().message;
+    ASSERT_FALSE(calls.step(*opened, "a"));
+    EXPECT_EQ(calls.amount("restart_pause_s"), 0.1);
+  }
+  for (const double pause_s : {0.2, 0.4}) {
+    start.prompt = "first";
+    EXPECT_FALSE(calls.open(start));
+    EXPECT_EQ(calls.amount("restart_pause_s"), pause_s);
+  }
 }
 
 TEST_F(PythonEnvironmentTest, ALateAsyncCallIsCancelledAndTheOthersStay) {
@@ -440,4 +465,4 @@ TEST_F(PythonEnvironmentTest, FilesThatCannotBeUsedAreRefusedWithTheRemedy) {
   EXPECT_NE(none.error().message.find("there is no file"), std::string::npos);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

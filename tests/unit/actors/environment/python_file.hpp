@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 
 constexpr const char* kEnvironmentHead = R"(
 import asyncio, os, signal, sys, time
@@ -88,4 +88,4 @@ inline std::string call_of(const std::string& name, const std::string& arguments
   return nlohmann::json{{"role", "assistant"}, {"content", ""}, {"tool_calls", {call}}}.dump();
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

@@ -1,7 +1,7 @@
 // Environments in the forms of other trainers, and the examples.
 #include "tests/unit/actors/environment/python_file.hpp"
 
-namespace troupe::actors {
+namespace troupe::actors::environment {
 namespace {
 using nlohmann::json;
 }
@@ -160,7 +160,8 @@ TEST_F(PythonEnvironmentTest, TheExamplesPlay) {
   const auto right = stage_->step(*opened, "42");
   EXPECT_TRUE(right->done);
   EXPECT_DOUBLE_EQ(*right->score, 0.9);
-  auto sums = make_python_environment({examples / "calculator_environment.py", 1, "python3", nullptr});
+  auto sums =
+      make_python_environment({examples / "calculator_environment.py", 1, "python3", nullptr});
   ASSERT_TRUE(sums) << sums.error().message;
   stage_.emplace(std::move(*sums));
   start.columns = R"({"answer": 12})";
@@ -171,4 +172,4 @@ TEST_F(PythonEnvironmentTest, TheExamplesPlay) {
   EXPECT_EQ(*stage_->step(*sum, "It is 12.")->score, 1.0);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::environment

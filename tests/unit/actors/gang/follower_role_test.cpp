@@ -27,17 +27,17 @@ class FollowerRoleTest : public ::testing::Test {
     cluster::RoleHost::Factory factory =
         [this](
             const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
-      auto role = std::make_unique<FollowerRole>(
+      auto role = std::make_unique<gang::FollowerRole>(
           context_of(services),
-          obeying(std::make_shared<RecordingTrainer>(calls_),
-                  std::make_shared<RecordingPublisher>(calls_)),
-          std::make_shared<CollectiveLink>(ranks_[1]),
+          gang::obeying(std::make_shared<RecordingTrainer>(calls_),
+                        std::make_shared<RecordingPublisher>(calls_)),
+          std::make_shared<gang::CollectiveLink>(ranks_[1]),
           [this](const std::string& text) { notes_.push_back(text); });
       return std::unique_ptr<cluster::Role>(std::move(role));
     };
     io_.run(start_host(host_.get(), std::move(factory)));
-    leader_ = leading_policy(std::make_unique<RecordingTrainer>(own_),
-                             std::make_shared<CollectiveLink>(ranks_[0]));
+    leader_ = gang::leading_policy(std::make_unique<RecordingTrainer>(own_),
+                                   std::make_shared<gang::CollectiveLink>(ranks_[0]));
   }
   void stop() {
     if (!host_) return;

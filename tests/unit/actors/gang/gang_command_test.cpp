@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace troupe::actors {
+namespace troupe::actors::gang {
 namespace {
 
 GangCommand full_command() {
@@ -85,4 +85,4 @@ TEST(GangCommand, TornBytesAreAnError) {
   EXPECT_FALSE(command_of(unknown));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::gang

@@ -32,17 +32,18 @@ std::vector<experience::Group> some_groups() {
 class LeadingTrainers : public ::testing::Test {
  protected:
   LeadingTrainers() : ranks_(connected(3)) {
-    const auto gang = std::make_shared<CollectiveLink>(ranks_[0]);
-    leader_ = leading_policy(std::make_unique<RecordingTrainer>(calls_[0]), gang);
-    publisher_ = leading_publisher(std::make_unique<RecordingPublisher>(calls_[0]), gang);
+    const auto gang = std::make_shared<gang::CollectiveLink>(ranks_[0]);
+    leader_ = gang::leading_policy(std::make_unique<RecordingTrainer>(calls_[0]), gang);
+    publisher_ = gang::leading_publisher(std::make_unique<RecordingPublisher>(calls_[0]), gang);
     for (std::size_t rank : {1u, 2u}) {
-      followers_.emplace_back([this, rank, link = std::make_shared<CollectiveLink>(ranks_[rank])] {
-        const Obey obey = obeying(std::make_shared<RecordingTrainer>(calls_[rank]),
-                                  std::make_shared<RecordingPublisher>(calls_[rank]));
+      followers_.emplace_back([this, rank,
+                               link = std::make_shared<gang::CollectiveLink>(ranks_[rank])] {
+        const gang::Obey obey = gang::obeying(std::make_shared<RecordingTrainer>(calls_[rank]),
+                                              std::make_shared<RecordingPublisher>(calls_[rank]));
         for (;;) {
           const auto heard = link->hear();
           if (!heard) break;
-          auto command = command_of(*heard);
+          auto command = gang::command_of(*heard);
           bool together = true;
           const auto mine = before_agreeing(rank, obey(std::move(*command)));
           static_cast<void>(link->agree(mine, &together));
@@ -125,20 +126,20 @@ TEST_F(LeadingTrainers, ARankThatIsGoneIsALossForWhoeverAsks) {
 TEST(LeadingSupervised, GivesAllRanksTheSameRows) {
   Calls calls[2];
   auto ranks = connected(2);
-  std::jthread follower([&, link = std::make_shared<CollectiveLink>(ranks[1])] {
-    const Obey obey = obeying(std::make_shared<NotingTrainer>(calls[1]));
+  std::jthread follower([&, link = std::make_shared<gang::CollectiveLink>(ranks[1])] {
+    const gang::Obey obey = gang::obeying(std::make_shared<NotingTrainer>(calls[1]));
     while (auto heard = link->hear()) {
-      auto command = command_of(*heard);
+      auto command = gang::command_of(*heard);
       ASSERT_TRUE(command);
       static_cast<void>(link->agree(obey(std::move(*command))));
     }
   });
-  std::vector<data::TokenRow> rows(3);
+  std::vector<troupe::data::TokenRow> rows(3);
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i].answer = {static_cast<std::int32_t>(i), 5};
-  const auto data = data::SupervisedDataset::of_tokens(rows);
-  auto leader = leading_supervised(std::make_unique<NotingTrainer>(calls[0]),
-                                   std::make_shared<CollectiveLink>(ranks[0]));
+  const auto data = troupe::data::SupervisedDataset::of_tokens(rows);
+  auto leader = gang::leading_supervised(std::make_unique<NotingTrainer>(calls[0]),
+                                         std::make_shared<gang::CollectiveLink>(ranks[0]));
   const std::vector<std::uint64_t> indices = {2, 0};
   const auto step = leader->step(data.rows(indices));
   ASSERT_TRUE(step);

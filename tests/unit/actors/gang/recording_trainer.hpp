@@ -3,7 +3,7 @@
 
 #include "actors/gang/gang_command.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <algorithm>
@@ -41,9 +41,9 @@ class RecordingTrainer final : public learn::PolicyTrainer {
   explicit RecordingTrainer(Calls& calls) : calls_(calls) {}
 
   core::Result<learn::ValueTargets> prepare(std::vector<experience::Group> groups) override {
-    GangCommand same{GangCall::kPrepare};
+    gang::GangCommand same{gang::GangCall::kPrepare};
     same.groups = std::move(groups);
-    const auto bytes = to_bytes(same);
+    const auto bytes = gang::to_bytes(same);
     const std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     TROUPE_TRY(calls_.note("prepare " + std::to_string(std::hash<std::string>()(text))));
     return learn::ValueTargets{};

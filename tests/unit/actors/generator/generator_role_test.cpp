@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 namespace {
 
 using namespace testing;
@@ -426,4 +426,4 @@ TEST(GeneratorRole, DeliversTheBitsOfTheEngine) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

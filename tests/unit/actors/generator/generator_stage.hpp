@@ -50,7 +50,7 @@ class PromptGiver {
 // What the script has at hand. Everything runs on one thread but the engine and the fetches.
 struct Scene {
   RoleContext context;
-  std::shared_ptr<GeneratorRole> generator;
+  std::shared_ptr<generator::GeneratorRole> generator;
   std::shared_ptr<PromptGiver> data;
   ScriptedSubscriber* subscriber = nullptr;
   EngineLog* log = nullptr;
@@ -82,7 +82,7 @@ class GeneratorStage {
   GeneratorStage() : fetch_("fetch"), device_("engine"), io_(1), network_(timers_) {}
 
   // Runs the script against a generator whose engine `maker` makes, and takes everything down.
-  void act(EngineMaker maker, Script script) {
+  void act(generator::EngineMaker maker, Script script) {
     io_.run(start(std::move(maker), std::move(script)));
     const auto ended = over_.get_future().wait_for(std::chrono::minutes(2));
     EXPECT_EQ(ended, std::future_status::ready) << "the script hangs";
@@ -93,7 +93,7 @@ class GeneratorStage {
     io_.join();
   }
 
-  EngineMaker scripted(ScriptedSteps::Ends ends) {
+  generator::EngineMaker scripted(ScriptedSteps::Ends ends) {
     return [this, ends](engine::Weights weights) -> core::Result<std::unique_ptr<engine::Engine>> {
       log.add("made with " + std::to_string(weights->version()));
       auto made = engine::make_engine(std::move(weights), engine::limits_of(16, 512, 4096), team_,
@@ -145,17 +145,18 @@ class GeneratorStage {
     EXPECT_TRUE(started.has_value());
   }
 
-  async::task<void> start(EngineMaker maker, Script script) {
+  async::task<void> start(generator::EngineMaker maker, Script script) {
     auto data_factory = factory_of<PromptGiver>([this](RoleContext context) {
       return data_ = std::make_shared<PromptGiver>(std::move(context));
     });
     co_await host("data/0", std::move(data_factory), nullptr);
-    auto generator_factory = factory_of<GeneratorRole>([this, maker](RoleContext context) {
-      auto same = std::shared_ptr<weights::WeightSubscriber>(&subscriber, [](auto*) {});
-      return generator_ = std::make_shared<GeneratorRole>(std::move(context), maker,
-                                                          std::make_shared<engine::NumberText>(),
-                                                          same, fetch_, "data/0", sleep_idle);
-    });
+    auto generator_factory =
+        factory_of<generator::GeneratorRole>([this, maker](RoleContext context) {
+          auto same = std::shared_ptr<weights::WeightSubscriber>(&subscriber, [](auto*) {});
+          return generator_ = std::make_shared<generator::GeneratorRole>(
+                     std::move(context), maker, std::make_shared<engine::NumberText>(), same,
+                     fetch_, "data/0", sleep_idle);
+        });
     co_await host("generator/0", std::move(generator_factory), &device_);
     cluster::RoleHost::Factory player =
         [this, script](
@@ -181,7 +182,7 @@ class GeneratorStage {
   async::IoThreads io_;
   cluster::LoopbackNetwork network_;
   std::vector<std::unique_ptr<cluster::RoleHost>> hosts_;
-  std::shared_ptr<GeneratorRole> generator_;
+  std::shared_ptr<generator::GeneratorRole> generator_;
   std::shared_ptr<PromptGiver> data_;
   std::promise<void> over_;
 };

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::generator {
 namespace {
 
 constexpr std::uint64_t kEvaluation = experience::kFirstEvaluation;
@@ -136,4 +136,4 @@ TEST(GroupBook, AllWhoAskedHearOfTheEnd) {
   EXPECT_EQ(asked.book.size(), 0u);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::generator

@@ -1,13 +1,14 @@
 // Lines wait until they have arrived; when too many wait, the oldest are dropped and counted.
 #include "actors/node/log_backlog.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
+#include "actors/protocol/limits.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-namespace troupe::actors {
+namespace troupe::actors::node {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -38,11 +39,11 @@ TEST(LogBacklog, CutsALongLineAndFillsAMessageNoFurtherThanItMay) {
   std::size_t bytes = 0;
   for (const std::string& line : log.next().lines)
     bytes += line.size();
-  EXPECT_LE(bytes, limits::kLogBatch_bytes_max);
-  EXPECT_GT(bytes, limits::kLogBatch_bytes_max / 2);
+  EXPECT_LE(bytes, actors::limits::kLogBatch_bytes_max);
+  EXPECT_GT(bytes, actors::limits::kLogBatch_bytes_max / 2);
   LogBacklog many;
   many.put(std::string(5'000, '\n'));
-  EXPECT_EQ(many.next().lines.size(), limits::kLogBatch_lines_max);
+  EXPECT_EQ(many.next().lines.size(), actors::limits::kLogBatch_lines_max);
 }
 
 TEST(LogBacklog, AFloodDropsTheOldestAndCountsThem) {
@@ -86,4 +87,4 @@ TEST(LogBacklog, ManyThreadsMayPrint) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

@@ -4,6 +4,7 @@
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "tests/sim/sim_network.hpp"
+#include "tests/unit/actors/idle_role.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
 
 #include <gtest/gtest.h>
@@ -11,19 +12,12 @@
 #include <algorithm>
 #include <limits>
 
-namespace troupe::actors {
+namespace troupe::actors::node {
 namespace {
 
 using namespace std::chrono_literals;
 using cluster::testing::kSteps;
 using cluster::testing::Later;
-
-class StandingRole final : public cluster::Role {
- public:
-  async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
-    co_return core::fail(core::ErrorCode::kUnsupported, "it only stands there");
-  }
-};
 
 // Takes a tenth of a second, and counts. A rank of a gang waits for the others, who never come.
 class CountingMaker final : public RoleMaker {
@@ -38,7 +32,7 @@ class CountingMaker final : public RoleMaker {
     cluster::RoleRecipe recipe;
     recipe.factory =
         [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
-      return std::unique_ptr<cluster::Role>(std::make_unique<StandingRole>());
+      return std::unique_ptr<cluster::Role>(std::make_unique<testing::IdleRole>());
     };
     co_return recipe;
   }
@@ -233,4 +227,4 @@ TEST_F(NodeRoles, AStopOfAnEarlierStartLeavesALaterOneAlone) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::node

@@ -16,7 +16,7 @@
 
 #include <future>
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 namespace {
 
 learn::TrainerSettings settings() {
@@ -151,4 +151,4 @@ TEST(PolicyRole, LearnsPagesInTicketOrderAndPublishesWhatItLearned) {
   EXPECT_TRUE(account.idle.contains("waiting for groups"));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-namespace troupe::actors {
+namespace troupe::actors::policy {
 namespace {
 
 using learn::TokenNumbers;
@@ -241,4 +241,4 @@ TEST_F(PythonAdvantage, ALongUpdateGoesThroughWhole) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::policy

@@ -1,6 +1,6 @@
 // Messages keep every field on their way through a frame, and refuse what cannot be meant.
-#include "actors/limits.hpp"
 #include "actors/protocol/frames.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
@@ -92,7 +92,7 @@ TEST(Codec, EpisodesKeepTheirTurnsForksAndFeedback) {
   put.samples[0].episode = 4;
   put.samples[0].feedback = -0.5;
   put.samples[0].feedback_steps = {{1, 0.25}};
-  put.samples[0].log_kept_mass = {0, -0.5f};
+  put.samples[0].facts.log_kept_mass = {0, -0.5f};
   put.samples[1].tokens = {9};
   put.samples[1].shares = experience::Shares{0, 2};
   const auto read = through_a_frame(put);
@@ -101,7 +101,7 @@ TEST(Codec, EpisodesKeepTheirTurnsForksAndFeedback) {
   EXPECT_EQ(read.samples[0].episode, 4u);
   EXPECT_EQ(read.samples[0].shares, std::nullopt);
   EXPECT_EQ(read.samples[0].feedback, -0.5);
-  EXPECT_EQ(read.samples[0].log_kept_mass, put.samples[0].log_kept_mass);
+  EXPECT_EQ(read.samples[0].facts.log_kept_mass, put.samples[0].facts.log_kept_mass);
   EXPECT_EQ(read.samples[0].feedback_steps, put.samples[0].feedback_steps);
   EXPECT_EQ(read.samples[1].shares, put.samples[1].shares);
   EXPECT_EQ(read.samples[1].feedback, std::nullopt);
@@ -176,16 +176,14 @@ TEST(Codec, AGroupToScoreSaysOnceWhatItsSamplesShare) {
   EXPECT_EQ(read.group.samples[1].tokens, (std::vector<std::int32_t>{7, -1}));
 }
 
-TEST(Codec, ScoresKeepValuesCausesAndWhatIsWanted) {
+TEST(Codec, ScoresKeepValuesAndCauses) {
   const Scores read =
       through_a_frame(Scores{{0.5, std::nullopt}, {"", "no label"}, {R"({"length":3})", ""}, {}});
   EXPECT_EQ(read.values, (std::vector<std::optional<double>>{0.5, std::nullopt}));
   EXPECT_EQ(read.causes, (std::vector<std::string>{"", "no label"}));
   EXPECT_EQ(read.extras, (std::vector<std::string>{R"({"length":3})", ""}));
-  EXPECT_FALSE(read.wanted);
-  Scores wanting;
-  wanting.wanted = RewardReads{false, {"tests"}, true, true};
-  EXPECT_EQ(through_a_frame(wanting).wanted, wanting.wanted);
+  const RewardReads reads{false, {"tests"}, true, true};
+  EXPECT_EQ(through_a_frame(reads), reads);
 }
 
 TEST(Codec, ScoresKeepTheirSteps) {

@@ -124,8 +124,8 @@ class Relays {
                     std::uint32_t host = 0) {
     weights::RelayBook::Ask ask;
     ask.place.number = number;
-    std::strcpy(ask.place.socket, "@socket");
-    std::strcpy(ask.place.address, "host:1");
+    ask.place.socket = "@socket";
+    ask.place.address = "host:1";
     ask.host = host == 0 ? number : host;
     ask.turn = ++turn_;
     ask.content = {kernels::PanelDtype::kF32, 1, 100};

@@ -27,25 +27,28 @@ constexpr bool taken_by_any = (Takes<Roles, Request> || ...);
 template <class Role, class... Requests>
 constexpr bool takes_all = (Takes<Role, Requests> && ...);
 
-#define MESSAGE(Name, arm)                                                                       \
-  static_assert(                                                                                 \
-      !IsRequest<Name> ||                                                                        \
-          taken_by_any<Name, Company, Controller, CriticRole, DataRole, GeneratorRole, NodeRole, \
-                       PolicyRole, ReferenceRole, RewardRole, RowsRole, SupervisedRole>,         \
+#define MESSAGE(Name, arm)                                                                 \
+  static_assert(                                                                           \
+      !IsRequest<Name> ||                                                                  \
+          taken_by_any<Name, company::Company, controller::Controller, critic::CriticRole, \
+                       data::DataRole, generator::GeneratorRole, node::NodeRole,           \
+                       policy::PolicyRole, reference::ReferenceRole, reward::RewardRole,   \
+                       supervised::RowsRole, supervised::SupervisedRole>,                  \
       "no role has an on(" #Name ")");
 #include "schema/messages.inc"
 #undef MESSAGE
 
-static_assert(takes_all<PolicyRole, SaveState, LoadState, SaveModel>);
-static_assert(takes_all<SupervisedRole, TrainUpdate, SaveState, LoadState, SaveModel>);
-static_assert(takes_all<RowsRole, SaveState, LoadState>);
-static_assert(takes_all<StepController, QueryStatus>);
-static_assert(takes_all<CriticRole, SaveState, LoadState, SaveModel>);
-static_assert(takes_all<DataRole, SaveState, LoadState>);
-static_assert(takes_all<EnvironmentRole, Generate, CutGroups>);
-static_assert(takes_all<GeneratorRole, Generate, CutGroups, Complete>);
-static_assert(takes_all<Controller, Complete>);
-static_assert(takes_all<Company, AttachReward, ReweightReward, DetachReward, QueryStatus>);
-static_assert(takes_all<Controller, AttachReward, ReweightReward, DetachReward, QueryStatus>);
+static_assert(takes_all<policy::PolicyRole, SaveState, LoadState, SaveModel>);
+static_assert(takes_all<supervised::SupervisedRole, TrainUpdate, SaveState, LoadState, SaveModel>);
+static_assert(takes_all<supervised::RowsRole, SaveState, LoadState>);
+static_assert(takes_all<supervised::StepController, QueryStatus>);
+static_assert(takes_all<critic::CriticRole, SaveState, LoadState, SaveModel>);
+static_assert(takes_all<data::DataRole, SaveState, LoadState>);
+static_assert(takes_all<environment::EnvironmentRole, Generate, CutGroups>);
+static_assert(takes_all<generator::GeneratorRole, Generate, CutGroups, Complete>);
+static_assert(takes_all<controller::Controller, Complete>);
+static_assert(takes_all<company::Company, AttachReward, ReweightReward, DetachReward, QueryStatus>);
+static_assert(
+    takes_all<controller::Controller, AttachReward, ReweightReward, DetachReward, QueryStatus>);
 
 }  // namespace troupe::actors

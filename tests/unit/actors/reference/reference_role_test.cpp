@@ -10,13 +10,13 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::reference {
 namespace {
 
 using Logs = std::vector<float>;
 
 std::shared_ptr<const model::PackedWeights> reference_weights() {
-  model::ModelSpec spec = tiny_body(64);
+  model::ModelSpec spec = reward::tiny_body(64);
   spec.vocab = 67;
   model::ParamStore store(spec);
   model::randomise(store, 3, 0.25f);
@@ -63,4 +63,4 @@ TEST(ReferenceRole, ContextsAreReadAndDrawnTokensScored) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reference

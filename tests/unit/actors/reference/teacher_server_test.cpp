@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace troupe::actors {
+namespace troupe::actors::reference {
 namespace {
 
 using TaughtIds = std::vector<std::int32_t>;
@@ -56,7 +56,7 @@ TEST(TeacherServer, OfARowItKeepsTheDrawnTokens) {
   const auto got = at_targets({-1, -2, -3, -4}, {1, 3});
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(*got, (std::vector<float>{-2, -4}));
-  EXPECT_EQ(at_targets({-1, -2}, {2}).error().message, "a target is no place of its response");
+  EXPECT_EQ(at_targets({-1, -2}, {2}).error().message, "a target is not a place of its response");
 }
 
 TEST(TeacherServer, ComparesTheSpellingOfTokens) {
@@ -91,4 +91,4 @@ TEST(TeacherServer, SaysWhatIsWrongWithAReply) {
         "is not valid JSON");
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reference

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 inline RewardGroup answered(std::string prompt,
                             std::string response,
@@ -15,4 +15,4 @@ inline RewardGroup answered(std::string prompt,
   return {std::move(prompt), std::move(label), std::move(columns), "", 0, {{std::move(response)}}};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 class CallsStage {
  public:
@@ -62,4 +62,4 @@ class CallsStage {
   CallsHost host_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

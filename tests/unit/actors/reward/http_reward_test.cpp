@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr std::chrono::seconds kPatience{20};
@@ -156,4 +156,4 @@ TEST_F(HttpReward, AnUnusableUrlIsAConfigurationError) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -1,7 +1,7 @@
 // One HTTP reward over several real servers: how many requests are under way together, and what
 // becomes of them when a server is frozen, away or failing.
-#include "actors/limits.hpp"
 #include "actors/reward/http_reward.hpp"
+#include "actors/reward/limits.hpp"
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/http_server.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 using nlohmann::json;
@@ -215,4 +215,4 @@ TEST_F(HttpServersTest, UrlsAreCheckedAndGivenOnce) {
             "the reward server http://a/ is given twice; name each once (--reward.http)");
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

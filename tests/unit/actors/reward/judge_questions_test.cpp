@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr std::size_t kLabel = JudgeQuestion::kLabel;
@@ -129,4 +129,4 @@ TEST(JudgeQuestions, PointsAreTheNumbers) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -21,7 +21,7 @@
 #include <optional>
 #include <stdexcept>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 using nlohmann::json;
@@ -346,4 +346,4 @@ TEST(JudgeKey, ComesFromAVariableOrAFile) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

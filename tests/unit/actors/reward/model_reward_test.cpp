@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr std::int64_t kModelContext = 96;
@@ -38,7 +38,7 @@ class ModelReward : public testing::Test {
     options.folder = folder();
     options.rows_max = rows_max;
     options.normalise = normalise;
-    options.columns.as_chat = as_chat;
+    options.columns.apply_chat_template = as_chat;
     options.columns.input_key = "prompt";
     auto made = make_model_reward(std::move(options), team_);
     EXPECT_TRUE(made) << made.error().message;
@@ -189,4 +189,4 @@ TEST_F(ModelReward, AFolderWithoutAScoreHeadIsRefusedByName) {
   EXPECT_NE(refused.error().message.find("reward.model_name_or_path"), std::string::npos);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -16,7 +16,7 @@
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr std::int64_t kProcessContext = 48;
@@ -209,4 +209,4 @@ TEST_F(ProcessRewards, TheConfigurationKeepsWhatItWasTrainedWith) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <map>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 using std::chrono_literals::operator""ms;
@@ -226,4 +226,4 @@ def reward_func(queries, prompts, labels):
   expect_numbers(calls.score(numbered(3), kAmple));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -10,7 +10,7 @@
 
 #include <fstream>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 class PythonReward : public ::testing::Test {
@@ -302,4 +302,4 @@ TEST_F(PythonReward, FilesThatDoNotLoadAreConfigErrors) {
   EXPECT_EQ(make_python_reward({"/nonexistent/reward.py"}).error().code, core::ErrorCode::kConfig);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -1,13 +1,13 @@
 // Batches that wait are scored by one job, in order; a batch at fault fails alone.
 #include "actors/reward/queued_reward.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/reward/limits.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
 #include "tests/unit/actors/reward/calls_stage.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 // The score of a sample is the number that is its prompt; "x" is an error.
@@ -78,4 +78,4 @@ TEST(QueuedReward, ABatchAtFaultFailsAlone) {
   }
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 std::vector<RewardScore> read(const std::string& text, std::size_t count) {
@@ -53,7 +53,7 @@ TEST(RewardJson, ExtraLogsGoWithTheirSamples) {
   const auto long_one =
       read_reward_reply(R"({"rewards": [1], "extra_logs": {"note": [")" + text + R"("]}})", 1);
   ASSERT_FALSE(long_one);
-  EXPECT_NE(long_one.error().message.find("beside the score; at most 4096"), std::string::npos);
+  EXPECT_NE(long_one.error().message.find("besides the score; at most 4096"), std::string::npos);
 }
 
 TEST(RewardJson, WhatIsNoFiniteNumberIsMissingWithACause) {
@@ -173,4 +173,4 @@ TEST(RewardJson, TakesSamplesApartAndAnswersInTheirShape) {
     EXPECT_FALSE(read_reward_request(bad, {})) << bad;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

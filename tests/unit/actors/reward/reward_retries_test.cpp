@@ -2,8 +2,8 @@
 // few times, an exception never.
 #include "actors/reward/reward_retries.hpp"
 
-#include "actors/limits.hpp"
 #include "actors/reward/blocking_reward.hpp"
+#include "actors/reward/limits.hpp"
 #include "actors/reward/python_reward.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
 
@@ -15,7 +15,7 @@
 #include <fstream>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 using core::ErrorCode;
@@ -136,4 +136,4 @@ TEST(RewardRetries, AHangingPythonFunctionIsKilledAndItsBatchScored) {
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

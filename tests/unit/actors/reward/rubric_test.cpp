@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr const char* kPoints = R"(
@@ -88,7 +88,7 @@ TEST(Rubric, SaysWhatIsWrongAndWhere) {
       {std::string(kPairRubric) + "tries: 0\n", "tries: '0': expected a number from 1 to 20"},
       {std::string(kPairRubric) + "tries: 1.5\n", "tries: expected a whole number"},
       {std::string(kPairRubric) + "temperature: hot\n", "temperature: 'hot'"},
-      {std::string(kPairRubric) + "tempreature: 1\n", "tempreature: is no key of a rubric"},
+      {std::string(kPairRubric) + "tempreature: 1\n", "tempreature: is not a key of a rubric"},
       {std::string(kPairRubric) + "kind: pairwise\n", "given twice"},
       {std::string(kPairRubric) + "system: {a: b}\n", "needs a plain value"},
       {std::string(kPoints) + "opponents: 2\n", "opponents: is read with kind pairwise"}};
@@ -105,4 +105,4 @@ TEST(Rubric, SaysWhatIsWrongAndWhere) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

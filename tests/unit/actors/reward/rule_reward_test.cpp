@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 std::optional<double> score(RuleKind kind,
@@ -65,4 +65,4 @@ TEST(RegexRule, RunawayPatternOnALongResponseEndsBounded) {
   EXPECT_EQ(value, 0.0);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 constexpr core::Duration kLong = std::chrono::minutes(5);
@@ -243,11 +243,12 @@ TEST_F(CodeRule, OneThatPrintsAGigabyteIsStopped) {
 TEST_F(CodeRule, ItWritesInItsFolderAlone) {
   EXPECT_EQ(prints(raising("open('/tmp/own', 'w').write('a')"), "done"), 1.0);
   // Where the interpreter lies under /tmp, too, it shows there.
-  EXPECT_EQ(prints("import os, sys\nown = [path.split('/') for path in [sys.prefix, sys.base_prefix, "
-                   "*sys.path]]\nown = {path[2] for path in own if path[1:2] == ['tmp']}\n"
-                   "print(sorted(set(os.listdir('/tmp')) - own))",
-                   "['program.py']"),
-            1.0)
+  EXPECT_EQ(
+      prints("import os, sys\nown = [path.split('/') for path in [sys.prefix, sys.base_prefix, "
+             "*sys.path]]\nown = {path[2] for path in own if path[1:2] == ['tmp']}\n"
+             "print(sorted(set(os.listdir('/tmp')) - own))",
+             "['program.py']"),
+      1.0)
       << "nothing is left of another";
   for (const char* path : {"/usr/x", "/etc/x", "/x", "/dev/x"})
     EXPECT_EQ(prints(raising("open('" + std::string(path) + "', 'w')"), "OSError"), 1.0) << path;
@@ -313,4 +314,4 @@ TEST_F(CodeRule, ItCannotSignalItsParentOrOutliveItself) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

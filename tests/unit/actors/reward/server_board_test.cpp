@@ -1,9 +1,11 @@
 // Which server gets the next request: by load, window, failures and silence, on a clock of numbers.
 #include "actors/reward/server_board.hpp"
 
+#include "actors/reward/limits.hpp"
+
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 namespace {
 
 using std::chrono_literals::operator""ms;
@@ -143,4 +145,4 @@ TEST(ServerBoard, AServerThatAskedForSilenceGetsNothingThoughItAnsweredOthers) {
   EXPECT_TRUE(board.pick({false}, moment(10s)));
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace troupe::actors {
+namespace troupe::actors::reward {
 
 inline model::ModelSpec tiny_body(std::int64_t context) {
   model::ModelSpec spec;
@@ -21,4 +21,4 @@ inline model::ModelSpec tiny_body(std::int64_t context) {
   return spec;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::actors::reward

@@ -13,7 +13,8 @@ class NotingTrainer final : public learn::SupervisedTrainer {
  public:
   explicit NotingTrainer(Calls& calls) : calls_(calls) {}
 
-  core::Result<learn::SupervisedStep> step(std::span<const data::SupervisedRow> rows) override {
+  core::Result<learn::SupervisedStep> step(
+      std::span<const troupe::data::SupervisedRow> rows) override {
     TROUPE_TRY(calls_.note("step" + text_of(rows)));
     learn::SupervisedStep step;
     step.version = ++version_;
@@ -25,7 +26,7 @@ class NotingTrainer final : public learn::SupervisedTrainer {
     return step;
   }
   core::Result<learn::SupervisedEvaluation> evaluate(
-      std::span<const data::SupervisedRow> rows) override {
+      std::span<const troupe::data::SupervisedRow> rows) override {
     TROUPE_TRY(calls_.note("evaluate" + text_of(rows)));
     learn::SupervisedEvaluation result;
     result.metrics.emplace_back("eval/loss", 10.0 - static_cast<double>(version_));
@@ -50,9 +51,9 @@ class NotingTrainer final : public learn::SupervisedTrainer {
 
  private:
   // Ids, and a digit of each row's first token.
-  static std::string text_of(std::span<const data::SupervisedRow> rows) {
+  static std::string text_of(std::span<const troupe::data::SupervisedRow> rows) {
     std::string text;
-    for (const data::SupervisedRow& row : rows)
+    for (const troupe::data::SupervisedRow& row : rows)
       text += " " + std::to_string(row.id) + ":" + std::to_string(row.answer.front()) +
               (row.learn.empty() ? "" : "l" + std::to_string(row.learn.size()));
     return text;

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-namespace troupe::actors {
+namespace troupe::actors::supervised {
 namespace {
 
 using Signs = std::function<StepSigns(std::uint64_t done)>;
@@ -105,4 +105,4 @@ TEST(StepLoop, NothingIsSavedWhileStepsAreRepeated) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::actors::supervised

@@ -1,8 +1,8 @@
 // A supervised run on the loopback network, with a trainer that notes what it is asked for: which
 // rows make which step, in which order the run steps, evaluates and saves, and what a request that
 // is repeated gets.
-#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "actors/supervised/rows_role.hpp"
 #include "actors/supervised/step_controller.hpp"
@@ -30,36 +30,37 @@ Texts operator+(Texts left, const Texts& right) {
 }
 
 // `count` sequences; row i begins with the token `first` + i.
-std::shared_ptr<const data::SupervisedDataset> sequences(std::int32_t first,
-                                                         std::uint64_t count,
-                                                         std::size_t tokens = 3) {
-  std::vector<data::TokenRow> rows(count);
+std::shared_ptr<const troupe::data::SupervisedDataset> sequences(std::int32_t first,
+                                                                 std::uint64_t count,
+                                                                 std::size_t tokens = 3) {
+  std::vector<troupe::data::TokenRow> rows(count);
   for (std::size_t i = 0; i < count; ++i) {
     rows[i].answer.assign(tokens, 1);
     rows[i].answer.front() = first + static_cast<std::int32_t>(i);
   }
-  return std::make_shared<const data::SupervisedDataset>(data::SupervisedDataset::of_tokens(rows));
+  return std::make_shared<const troupe::data::SupervisedDataset>(
+      troupe::data::SupervisedDataset::of_tokens(rows));
 }
 
-data::BlendOrder order_of(const data::SupervisedDataset& rows) {
-  auto order = data::BlendOrder::create(rows.file_rows(), {}, 42);
+troupe::data::BlendOrder order_of(const troupe::data::SupervisedDataset& rows) {
+  auto order = troupe::data::BlendOrder::create(rows.set_rows(), {}, 42);
   EXPECT_TRUE(order);
   return *order;
 }
 
-class Listener final : public RunListener {
+class Listener final : public controller::RunListener {
  public:
   Listener(Calls& calls, std::filesystem::path folder)
       : calls_(calls), folder_(std::move(folder)) {}
   void on_phase(const std::string&) override {}
-  void on_failed_group(const FailedGroup&) override {}
-  core::Result<void> on_update(const UpdateReport& report) override {
+  void on_failed_group(const controller::FailedGroup&) override {}
+  core::Result<void> on_update(const controller::UpdateReport& report) override {
     reports.push_back(report);
     return {};
   }
-  core::Result<void> on_evaluation(const EvaluationReport&) override { return {}; }
+  core::Result<void> on_evaluation(const controller::EvaluationReport&) override { return {}; }
   core::Result<void> on_figures(std::uint64_t done,
-                                const Metrics& figures,
+                                const controller::Metrics& figures,
                                 const std::string& line) override {
     lines.push_back(line);
     EXPECT_EQ(figures.back().first, "time/eval");
@@ -78,7 +79,7 @@ class Listener final : public RunListener {
   bool is_best(std::uint64_t done) const override { return best == done; }
   bool stop_requested() const override { return reports.size() >= stop_after; }
 
-  std::vector<UpdateReport> reports;
+  std::vector<controller::UpdateReport> reports;
   Texts lines;
   std::uint64_t best_at = 1000, best = 2000;
   std::size_t stop_after = 1000;
@@ -116,13 +117,14 @@ class SupervisedPlay : public ::testing::Test {
     io_.run(start_host(hosts_.back().get(), std::move(factory)));
   }
   void host_data_and_trainer(bool scores = false) {
-    TrainingRows rows{training_, order_of(*training_), held_out_};
-    host("data/0",
-         factory_of<RowsRole>([rows](RoleContext) { return std::make_shared<RowsRole>(rows); }));
-    host("policy/0", factory_of<SupervisedRole>([this, scores](RoleContext context) {
-           return std::make_shared<SupervisedRole>(std::move(context),
-                                                   std::make_unique<NotingTrainer>(calls_),
-                                                   "data/0", "/model", scores);
+    supervised::TrainingRows rows{training_, order_of(*training_), held_out_};
+    host("data/0", factory_of<supervised::RowsRole>([rows](RoleContext) {
+           return std::make_shared<supervised::RowsRole>(rows);
+         }));
+    host("policy/0", factory_of<supervised::SupervisedRole>([this, scores](RoleContext context) {
+           return std::make_shared<supervised::SupervisedRole>(
+               std::move(context), std::make_unique<NotingTrainer>(calls_), "data/0", "/model",
+               scores);
          }));
   }
   // Runs `body(context)` as a role to its end.
@@ -131,7 +133,7 @@ class SupervisedPlay : public ::testing::Test {
   core::Result<void> run();
 
   std::string step_text(std::uint64_t step) {
-    data::BlendOrder order = order_of(*training_);
+    troupe::data::BlendOrder order = order_of(*training_);
     std::string text = "step";
     for (std::uint64_t place = 2 * step; place < 2 * step + 2; ++place) {
       const std::uint64_t row = order.row_at(place);
@@ -161,9 +163,9 @@ class SupervisedPlay : public ::testing::Test {
   cluster::LoopbackNetwork network_;
   std::vector<std::unique_ptr<cluster::RoleHost>> hosts_;
   Listener listener_;
-  RunPlan plan_;
-  StepPlan steps_;
-  std::shared_ptr<const data::SupervisedDataset> training_, held_out_;
+  controller::RunPlan plan_;
+  supervised::StepPlan steps_;
+  std::shared_ptr<const troupe::data::SupervisedDataset> training_, held_out_;
 };
 
 // A role that only runs a body.
@@ -199,7 +201,7 @@ void SupervisedPlay::play(Body body) {
   ASSERT_EQ(over.get_future().wait_for(std::chrono::minutes(2)), std::future_status::ready);
 }
 
-async::task<void> conduct(std::shared_ptr<StepController> controller,
+async::task<void> conduct(std::shared_ptr<supervised::StepController> controller,
                           std::string checkpoint,
                           core::Result<void>* ended) {
   auto loaded = controller->load(checkpoint);
@@ -212,7 +214,7 @@ async::task<void> conduct(std::shared_ptr<StepController> controller,
 core::Result<void> SupervisedPlay::run() {
   core::Result<void> ended;
   play([&](RoleContext context) {
-    return conduct(std::make_shared<StepController>(context, plan_, steps_, listener_),
+    return conduct(std::make_shared<supervised::StepController>(context, plan_, steps_, listener_),
                    plan_.first_update > 0 ? "/checkpoint" : "", &ended);
   });
   return ended;
@@ -260,7 +262,7 @@ TEST_F(SupervisedPlay, AStopAsksForACheckpointWithoutAModel) {
   const auto ended = run();
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, core::ErrorCode::kInterrupted);
-  EXPECT_EQ(ended.error().message, "stopped after step 2; the same command goes on from there");
+  EXPECT_EQ(ended.error().message, "stopped after step 2; the same command continues from there");
   EXPECT_EQ(calls_.made(), (Texts{step_text(0), step_text(1)} + saved(2, false)));
 }
 
@@ -397,7 +399,7 @@ TEST_F(SupervisedPlay, ATrainerThatFailedInAStepIsNotUsedAgain) {
 
 // Of rows of 1.5 MiB (five bytes a token) a page of 4 MiB has two.
 TEST_F(SupervisedPlay, HeldOutRowsComeInPagesThatAreBounded) {
-  static_assert(limits::kPage_bytes == 4u << 20);
+  static_assert(actors::limits::kPage_bytes == 4u << 20);
   held_out_ = sequences(50, 5, 314'000);
   host_data_and_trainer();
   Pages pages;

@@ -81,7 +81,7 @@ TEST(PipelineFile, EachMistakeHasItsPlace) {
   says("stages:\n  - {stage: a}", "stage 'a' runs nothing");
   says("stages:\n  - {stage: a, run: eval, key: {n: 1}}",
        "p.yaml:2: a stage has no field 'key'; did you mean 'keys'?");
-  says("stages:\n  - {stage: 1st, run: eval}", "'1st' is no name");
+  says("stages:\n  - {stage: 1st, run: eval}", "'1st' is not a name");
   says("stages:\n  - {stage: a, run: eval}\n  - {stage: a, run: eval}",
        "p.yaml:3: the name 'a' is used twice, first at p.yaml:2");
   says("variables: {here: 1}\nstages:\n  - {stage: a, run: eval}", "'here' is what the pipeline");
@@ -106,7 +106,7 @@ TEST(PipelineFile, EachMistakeHasItsPlace) {
 TEST(PipelineFile, MistakesAreSaidTogether) {
   const std::string all = refusal("stages:\n  - {stage: a}\n  - {stage: 2b, run: eval}\n");
   EXPECT_NE(all.find("'a' runs nothing"), std::string::npos) << all;
-  EXPECT_NE(all.find("'2b' is no name"), std::string::npos) << all;
+  EXPECT_NE(all.find("'2b' is not a name"), std::string::npos) << all;
 }
 
 TEST(PipelineFile, VariablesAreSetFromOutside) {

@@ -88,7 +88,7 @@ TEST_F(References, MistakesSayWhatThereIs) {
   EXPECT_NE(filled("${sft.figures.eval/pas@1}").find("did you mean 'eval/pass@1'?"),
             std::string::npos);
   EXPECT_NE(filled("${grid.lr}").find("have no 'lr'"), std::string::npos);
-  EXPECT_NE(filled("a ${lr").find("without its end"), std::string::npos);
+  EXPECT_NE(filled("a ${lr").find("that does not end"), std::string::npos);
 }
 
 }  // namespace

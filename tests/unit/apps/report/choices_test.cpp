@@ -3,7 +3,7 @@
 #include "apps/report/budget.hpp"
 #include "apps/report/configuration.hpp"
 #include "apps/report/metric_groups.hpp"
-#include "apps/report/run_log.hpp"
+#include "apps/report/run_parts.hpp"
 #include "apps/report/run_report.hpp"
 #include "apps/report/step_files.hpp"
 #include "apps/report/svg_chart.hpp"

@@ -27,7 +27,7 @@ class MadeRun {
 
   // The configuration that `words` ("--algo.kl.init_coef", "0.1") make of the defaults.
   void configure(const std::vector<std::string>& words) {
-    const auto builder = config::read(app::run_table(), words);
+    const auto builder = config::read(session::run_table(), words);
     ASSERT_TRUE(builder) << builder.error().message;
     put("resolved_config.yaml", config::resolved_yaml(builder->current(), builder->origins()));
   }
@@ -44,11 +44,11 @@ class MadeRun {
                   static_cast<unsigned long long>(step));
     put(name, text);
   }
-  void log_events(std::uint64_t step, const std::vector<actors::BookEvent>& events) {
+  void log_events(std::uint64_t step, const std::vector<actors::data::BookEvent>& events) {
     std::filesystem::create_directories(path_ / "experience");
     store::StepLog log(path_ / "experience", store::system_disk());
-    for (const actors::BookEvent& event : events)
-      log.add(step, actors::record_of(event));
+    for (const actors::data::BookEvent& event : events)
+      log.add(step, actors::data::record_of(event));
     auto batch = log.take();
     ASSERT_TRUE(log.write(batch));
   }

@@ -2,7 +2,7 @@
 // and their tokens as the experience log has them.
 #include "apps/report/rollouts.hpp"
 
-#include "apps/bench/byte_tokenizer.hpp"
+#include "apps/cli/byte_tokenizer.hpp"
 #include "made_run.hpp"
 
 #include <fstream>
@@ -27,8 +27,8 @@ ordered_json read(const MadeRun& run, std::uint64_t samples_max = 1000) {
 }
 
 void put_tokenizer(MadeRun& run) {
-  run.put("model/tokenizer.json", app::byte_tokenizer().dump());
-  run.put("model/tokenizer_config.json", app::kByteTokenizerConfig);
+  run.put("model/tokenizer.json", cli::byte_tokenizer().dump());
+  run.put("model/tokenizer_config.json", cli::kByteTokenizerConfig);
   run.put("model/config.json", "{}");
 }
 
@@ -189,8 +189,9 @@ TEST(ReportTokens, AreThoseOfTheExperienceLog) {
   run.configure({});
   put_tokenizer(run);
   put_two_groups(run);
-  run.log_events(1, {actors::GroupTaken{{0, 0, 0}, {sampled("ab", -0.5f), sampled("cde", -1)}},
-                     actors::GroupReferenced{{0, 0, 0}, {{-0.25f, -3}, {-1, -2, -3}}}});
+  run.log_events(1,
+                 {actors::data::GroupTaken{{0, 0, 0}, {sampled("ab", -0.5f), sampled("cde", -1)}},
+                  actors::data::GroupReferenced{{0, 0, 0}, {{-0.25f, -3}, {-1, -2, -3}}}});
   const ordered_json all = read(run);
   const auto& group = all["groups"][0];
   EXPECT_EQ(group["samples"][0]["tok"],
@@ -207,8 +208,9 @@ TEST(ReportTokens, SkipSamplesWithoutAScore) {
   put_tokenizer(run);
   run.put_rollouts(1, {rollout(0, 0, "ab", 2, 1), rollout(0, 1, "ef", 2, 0)});
   run.log_events(
-      1, {actors::GroupTaken{{0, 0, 0}, {sampled("ab", -1), sampled("cd", -2), sampled("ef", -3)}},
-          actors::GroupScored{{0, 0, 0}, 0, {1.0, std::nullopt, 0.0}, {"", "no", ""}, {}}});
+      1, {actors::data::GroupTaken{{0, 0, 0},
+                                   {sampled("ab", -1), sampled("cd", -2), sampled("ef", -3)}},
+          actors::data::GroupScored{{0, 0, 0}, 0, {1.0, std::nullopt, 0.0}, {"", "no", ""}, {}}});
   const auto all = read(run);
   EXPECT_EQ(all["groups"][0]["samples"][1]["tok"]["t"], ordered_json({"e", "f"}));
 }
@@ -219,8 +221,8 @@ TEST(ReportTokens, AreNotShownWhenTheyDoNotFit) {
   run.configure({});
   put_tokenizer(run);
   put_two_groups(run);
-  run.log_events(1, {actors::GroupTaken{{0, 0, 0}, {sampled("ab", -1), sampled("cd", -2)}},
-                     actors::GroupTaken{{0, 1, 0}, {sampled("f", -1)}}});
+  run.log_events(1, {actors::data::GroupTaken{{0, 0, 0}, {sampled("ab", -1), sampled("cd", -2)}},
+                     actors::data::GroupTaken{{0, 1, 0}, {sampled("f", -1)}}});
   const auto all = read(run);
   EXPECT_FALSE(all["groups"][0]["samples"][0].contains("tok"));
   EXPECT_FALSE(all["groups"][1]["samples"][0].contains("tok"));
@@ -233,7 +235,7 @@ TEST(ReportTokens, ADamagedEndIsSaidAndLeftAlone) {
   run.configure({});
   put_tokenizer(run);
   put_two_groups(run);
-  run.log_events(1, {actors::GroupTaken{{0, 0, 0}, {sampled("ab", -1), sampled("cde", -1)}}});
+  run.log_events(1, {actors::data::GroupTaken{{0, 0, 0}, {sampled("ab", -1), sampled("cde", -1)}}});
   const auto file = run.path() / "experience" / "step_000001.log";
   std::ofstream(file, std::ios::app | std::ios::binary) << "torn";
   const std::string before = test::read_file(file);
@@ -256,8 +258,8 @@ TEST(ReportAdvantages, WithAKlInTheRewardDifferByToken) {
       {"--algo.kl.init_coef", "0.5", "--algo.kl.use_loss", "false", "--algo.kl.estimator", "k1"});
   put_tokenizer(run);
   run.put_rollouts(1, {rollout(0, 0, "ab", 2, 1), rollout(0, 1, "c", 1, 0)});
-  run.log_events(1, {actors::GroupTaken{{0, 0, 0}, {sampled("ab", -0.5f), sampled("c", -1)}},
-                     actors::GroupReferenced{{0, 0, 0}, {{-1, -1.5f}, {-1}}}});
+  run.log_events(1, {actors::data::GroupTaken{{0, 0, 0}, {sampled("ab", -0.5f), sampled("c", -1)}},
+                     actors::data::GroupReferenced{{0, 0, 0}, {{-1, -1.5f}, {-1}}}});
   const auto all = read(run);
   const auto& tokens = all["groups"][0]["samples"][0]["tok"];
   ASSERT_TRUE(tokens.contains("adv")) << all;

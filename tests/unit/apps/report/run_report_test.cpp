@@ -1,10 +1,8 @@
 // Reports of folders in every state: empty, damaged, in progress, hostile, of several methods.
 #include "apps/report/run_report.hpp"
 
-#include "apps/report/company.hpp"
-#include "apps/report/held_out.hpp"
 #include "apps/report/page.hpp"
-#include "apps/report/run_log.hpp"
+#include "apps/report/run_parts.hpp"
 #include "made_run.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/store/run_folder.hpp"
@@ -237,13 +235,19 @@ TEST(RunReport, ChangesOfRewardsAreMarkedAtTheirUpdates) {
                             "reward set 1 from update 11 on: rule x 1 length x 0.1; formula sum\n" +
                             head + "reward set 2 from update 21 on: rule x 1\n" + head +
                             "reward set 2 from update 21 on: rule x 1\n" + head +
-                            "reward set is no number\n");
+                            "reward set is no number\n" + head +
+                            "going back from update 23 to update 20: /r/ckpt/step_000020, return 1 "
+                            "of at most 3\n" +
+                            head + "going back to the roots\n");
   Notes notes;
   const ordered_json marks = log_json(run.path(), notes)["marks"];
-  ASSERT_EQ(marks.size(), 2u) << marks.dump() << ": the first set is no change, a set counts once";
+  ASSERT_EQ(marks.size(), 3u) << marks.dump() << ": the first set is no change, a set counts once";
   EXPECT_EQ(marks[0]["step"], 11);
   EXPECT_EQ(marks[0]["text"], "rewards from here on: rule x 1 length x 0.1; formula sum");
   EXPECT_EQ(marks[1]["step"], 21);
+  EXPECT_EQ(marks[2]["step"], 21) << "the first that is done again";
+  EXPECT_EQ(marks[2]["text"],
+            "here again after update 23: /r/ckpt/step_000020, return 1 of at most 3");
 }
 
 TEST(RunReport, TimesOfRolesAreThoseOfTheStatus) {
@@ -292,7 +296,7 @@ TEST(RunReport, NoDamageStopsIt) {
           "{\"step\":0,\"time\":1,\"eval/greedy\":0.5}\n"
           "{\"step\":1,\"time\":2,\"reward/mean\":0.5,\"kl/ref\":\"nan\"}\n");
   run.put_rollouts(1, {rollout(0, 0, "ab", 2, 1), rollout(0, 1, "c", 1, 0)});
-  run.log_events(1, {actors::GroupReferenced{{0, 0, 0}, {{-1, -1.5f}, {-1}}}});
+  run.log_events(1, {actors::data::GroupReferenced{{0, 0, 0}, {{-1, -1.5f}, {-1}}}});
   run.put("eval/step_000000.jsonl", eval_line(1, "greedy", "a0", 0));
   run.put("eval/step_000001.jsonl", eval_line(1, "greedy", "a1", 1));
   run.put("troupe.log", "2026-01-01T00:00:00.000+00:00 info node c was lost: killed\n");

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::serving {
 namespace {
 
 TEST(ApiKeys, FindsWhoHasOneOfThem) {
@@ -118,4 +118,4 @@ TEST_F(KeyFile, RefusesOtherLinesByTheirNumberWithoutTheKey) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::serving

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::serving {
 namespace {
 
 using dialects::ApiError;
@@ -152,4 +152,4 @@ TEST_F(KeyMeters, MetricsHaveTheNameAndNeverTheKey) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::serving

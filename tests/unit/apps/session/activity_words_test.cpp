@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 
 TEST(ActivityWords, PhasesNameWhoWorks) {
   EXPECT_EQ(activity_words("train"), "policy: training");
@@ -34,4 +34,4 @@ TEST(ActivityWords, APhaseIsNamedAfterWhatItWaitsFor) {
   EXPECT_EQ(phase_name("something new"), "something new");
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

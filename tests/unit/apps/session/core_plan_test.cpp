@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 config::TrainConfig asynchronous() {
@@ -122,4 +122,4 @@ TEST(CorePlan, RanksShareTheCoresOfTheirRole) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <map>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 std::vector<EvalProblem> two_problems() {
@@ -115,4 +115,4 @@ TEST(AnswerOf, IsWhatTheRuleCompares) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using weights::wide;
@@ -85,4 +85,4 @@ TEST_F(RelayGateTest, ANamelessPortIsNamedInTheError) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 
 TEST(RewardWords, GroupsTimesSecondsOverWorkers) {
   EXPECT_EQ(call_arithmetic({1, 0.5, 4, 0}, 64),
@@ -37,4 +37,12 @@ TEST(RewardWords, ServersThatAreAway) {
   EXPECT_EQ(servers_words(0, 0), "");
 }
 
-}  // namespace troupe::app
+TEST(RewardWords, TheMembersOfASet) {
+  actors::SetRewards set{2, 4, {{"score", "reward/0", 1}, {"format", "reward/format", 0.5}}, {}};
+  EXPECT_EQ(set_words(set), "reward set 2 from update 5 on: score x 1 format x 0.5");
+  set.formula = "score + format";
+  EXPECT_EQ(set_words(set),
+            "reward set 2 from update 5 on: score x 1 format x 0.5; formula score + format");
+}
+
+}  // namespace troupe::session

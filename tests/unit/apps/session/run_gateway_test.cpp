@@ -9,13 +9,13 @@
 #include <future>
 #include <mutex>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 constexpr std::size_t kNodes = 200;
 
 wire::Hello hello_of(std::size_t node, const std::string& pass) {
-  const auto facts = actors::facts_of_pass(pass);
+  const auto facts = actors::company::facts_of_pass(pass);
   EXPECT_TRUE(facts.has_value());
   return {"node/" + std::to_string(node), core::RunId{0}, facts ? facts->number : 0, pass};
 }
@@ -25,7 +25,7 @@ TEST(RunGateway, TwoHundredNodesThatStartTogetherAllGetPassesThatAdmit) {
   const std::filesystem::path folder = ::mkdtemp(pattern);
   config::TrainConfig config;
   config.cluster.listen = "127.0.0.1:0";
-  actors::Admission admission(core::RunId{77});
+  actors::company::Admission admission(core::RunId{77});
   std::mutex mutex;
   std::string notes;
   auto gateway = open_gateway(config, folder, (folder / "company.sock").string(), admission,
@@ -64,4 +64,4 @@ TEST(RunGateway, TwoHundredNodesThatStartTogetherAllGetPassesThatAdmit) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,9 +1,11 @@
 // A session whose roles cannot be had ends with the cause, and takes down what there is.
 #include "apps/session/run_session.hpp"
 
+#include "apps/session/session_news.hpp"
+
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using core::ErrorCode;
@@ -26,7 +28,7 @@ class BarePlane final : public ControlPlane {
     return started_;
   }
   std::string arithmetic() const override { return "f32/v1/0"; }
-  void prepare(actors::Controller&) override { events_.push_back("prepare"); }
+  void prepare(actors::controller::Controller&) override { events_.push_back("prepare"); }
   void attach(RunSession&) override { events_.push_back("attach"); }
   void write_report() override { events_.push_back("report"); }
   void stop_roles(bool over) override { events_.push_back(over ? "stop, over" : "stop"); }
@@ -81,5 +83,34 @@ TEST(RunSession, AnErrorBeforeThereIsAControllerIsTheOutcome) {
   EXPECT_EQ(ended.error().message, "policy/0 stayed away");
 }
 
+TEST(SessionNews, ASessionIsEndedByWhatCameBeforeIt) {
+  Events events;
+  BarePlane plane({}, events);
+  SessionParts parts;
+  parts.check_place = [] { return Result<void>(); };
+  RunSession session(plane, std::move(parts));
+  SessionNews news;
+  news.give_up({ErrorCode::kResources, "no memory"});
+  news.give_up({ErrorCode::kInternal, "and then this"});
+  EXPECT_FALSE(news.attach(session));
+  EXPECT_EQ(news.hopeless()->message, "no memory");
+  EXPECT_EQ(session.run().error().message, "no memory");
+}
+
+TEST(SessionNews, OnlyASessionThatIsAttachedIsTold) {
+  Events events;
+  BarePlane plane({}, events);
+  SessionParts parts;
+  parts.check_place = [] { return Result<void>(); };
+  RunSession told(plane, parts), gone(plane, parts);
+  SessionNews news;
+  EXPECT_TRUE(news.attach(gone));
+  news.detach();
+  EXPECT_TRUE(news.attach(told));
+  news.give_up({ErrorCode::kNumeric, "NaN"});
+  EXPECT_EQ(told.run().error().message, "NaN");
+  EXPECT_EQ(gone.run().error().message, "no place for data/0");
+}
+
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

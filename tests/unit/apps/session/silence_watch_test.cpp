@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using Values = std::vector<std::pair<std::string, double>>;
@@ -148,4 +148,4 @@ TEST(SilenceWatch, ATeacherTeachesWithoutScores) {
   }
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using nlohmann::json;
@@ -29,17 +29,17 @@ wire::RoleReport report_of(const std::string& name, std::uint64_t epoch, double 
   return report;
 }
 
-actors::PlacedRole placed(const std::string& name, const std::string& node) {
-  actors::PlacedRole role;
+actors::company::PlacedRole placed(const std::string& name, const std::string& node) {
+  actors::company::PlacedRole role;
   role.kind = name.substr(0, name.find('/'));
   role.name = name;
   role.node = node;
-  role.state = actors::RoleState::kUp;
+  role.state = actors::company::RoleState::kUp;
   return role;
 }
 
-actors::CompanyView::Node node_with(const std::string& name, wire::RoleReport report) {
-  actors::CompanyView::Node node;
+actors::company::CompanyView::Node node_with(const std::string& name, wire::RoleReport report) {
+  actors::company::CompanyView::Node node;
   node.join.name = name;
   node.join.host = "vm";
   node.join.roles = {"generator"};
@@ -107,14 +107,14 @@ TEST(StatusText, ANodeSpeaksOnlyForTheRolesThatItHas) {
 
 TEST(StatusText, ASickEngineIsShownWithTheCauseAndTheTimeUntilItsNextStart) {
   StatusFacts facts = one_engine();
-  actors::PlacedRole sick = placed("generator/1", "");
-  sick.state = actors::RoleState::kWanted;
+  actors::company::PlacedRole sick = placed("generator/1", "");
+  sick.state = actors::company::RoleState::kWanted;
   sick.sick = true;
   sick.not_before = at(118.5);
   sick.last_cause = "step 5 fails";
   facts.company.roles.push_back(sick);
-  actors::PlacedRole waiting = placed("reference/0", "");
-  waiting.state = actors::RoleState::kWanted;
+  actors::company::PlacedRole waiting = placed("reference/0", "");
+  waiting.state = actors::company::RoleState::kWanted;
   waiting.not_before = at(90);
   facts.company.roles.push_back(waiting);
   const json status = json::parse(status_json(facts));
@@ -157,19 +157,19 @@ TEST(StatusText, TextThatIsNotUtf8DoesNotEndTheStatus) {
 }
 
 TEST(StatusText, ASupervisedRunHasStepsAndSpeaksOfNothingElse) {
-  actors::ControllerSnapshot run;
+  actors::controller::ControllerSnapshot run;
   run.done = 12;
   run.counts["waits for room"] = 2;
   StatusFacts facts = one_engine();
-  facts.controller = actors::snapshot_json(run);
+  facts.controller = actors::controller::snapshot_json(run);
   const std::string page = status_page(status_json(facts));
   EXPECT_NE(page.find("\nsteps done 12\nwaits for room: 2\n"), std::string::npos) << page;
   EXPECT_EQ(page.find("tickets"), std::string::npos) << page;
   EXPECT_EQ(page.find("reward"), std::string::npos) << page;
   run.rewards = {{"rule", "reward/0", 1}};
-  facts.controller = actors::snapshot_json(run);
+  facts.controller = actors::controller::snapshot_json(run);
   EXPECT_NE(status_page(status_json(facts)).find("updates done 12"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 // Twenty problems of a set of which `right` are solved.
@@ -155,4 +155,4 @@ TEST(TruthAlarm, IsRestoredFromTheRunFolder) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

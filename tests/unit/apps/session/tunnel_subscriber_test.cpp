@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using weights::tiny;
@@ -73,4 +73,4 @@ TEST_F(TunnelSubscriberTest, ABrokenLinkIsMadeAnew) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

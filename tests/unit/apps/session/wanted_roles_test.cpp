@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -13,7 +13,7 @@ using Lines = std::vector<std::string>;
 // "policy/0 at node/policy", "generator/0 anywhere".
 Lines lines_of(const config::TrainConfig& config) {
   Lines lines;
-  for (const actors::WantedRole& role : wanted_roles(config)) {
+  for (const actors::company::WantedRole& role : wanted_roles(config)) {
     EXPECT_TRUE(role.name.starts_with(role.kind + "/"));
     lines.push_back(role.name + (role.bound.empty() ? " anywhere" : " at " + role.bound));
   }
@@ -37,6 +37,7 @@ TEST(WantedRoles, EachRoleOfThisHostHasANodeOfItsOwn) {
                    "reward/helpful at node/reward-helpful", "generator/0 at node/generator-0",
                    "generator/1 at node/generator-1"}));
   EXPECT_EQ(awaited_kinds(config), "");
+  EXPECT_EQ(needed_kinds(config), (Lines{"policy", "reward", "critic"}));
 }
 
 // What comes with the episodes is a member of the reward set that no role gives.
@@ -46,11 +47,12 @@ TEST(WantedRoles, FeedbackIsARewardWithoutARole) {
   config.reward.feedback = true;
   EXPECT_EQ(lines_of(config),
             (Lines{"policy/0 at node/policy", "generator/0 at node/generator-0"}));
+  EXPECT_EQ(needed_kinds(config), Lines{"policy"});
   config.reward.rule = "exact";
   config.reward.weights = {2, 3};
   EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "reward/0 at node/reward",
                                      "generator/0 at node/generator-0"}));
-  const actors::DataRoleOptions options = data_options(config);
+  const actors::data::DataRoleOptions options = data_options(config);
   ASSERT_EQ(options.rewards.size(), 2u);
   EXPECT_EQ(options.rewards[1], (actors::RewardMember{"feedback", actors::kFeedbackPeer, 3}));
 }
@@ -62,7 +64,7 @@ TEST(WantedRoles, RanksHaveNodesOfTheirOwnAndMayBeElsewhere) {
   EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "policy/1 at node/policy-1",
                                      "policy/2 at node/policy-2", "reward/0 at node/reward",
                                      "generator/0 at node/generator-0"}));
-  for (const actors::WantedRole& role : wanted_roles(config))
+  for (const actors::company::WantedRole& role : wanted_roles(config))
     EXPECT_EQ(role.ranked, role.kind == "policy") << role.name;
   EXPECT_EQ(awaited_kinds(config), "");
   config.cluster.local_ranks = 2;
@@ -104,4 +106,4 @@ TEST(WantedRoles, OneProcessHasThemAllAndAGeneratorAtLeast) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

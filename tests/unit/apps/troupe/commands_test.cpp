@@ -19,19 +19,20 @@ using core::ErrorCode;
 TEST(ErrorText, AdviceBecomesAHint) {
   const auto wrong =
       core::advised(ErrorCode::kConfig, "a.yaml:3: unknown key 'x'", "did you mean 'y'?");
-  EXPECT_EQ(error_text(wrong), "error: a.yaml:3: unknown key 'x'\n  hint: did you mean 'y'?\n");
-  EXPECT_EQ(error_text({ErrorCode::kConfig, "plain"}), "error: plain\n");
+  EXPECT_EQ(cli::error_text(wrong),
+            "error: a.yaml:3: unknown key 'x'\n  hint: did you mean 'y'?\n");
+  EXPECT_EQ(cli::error_text({ErrorCode::kConfig, "plain"}), "error: plain\n");
 }
 
 TEST(ErrorText, WordsOfOthersAreNeitherHintsNorLinesOfOurs) {
-  EXPECT_EQ(error_text({ErrorCode::kData, "the judge said \"too long; cut it\""}),
+  EXPECT_EQ(cli::error_text({ErrorCode::kData, "the judge said \"too long; cut it\""}),
             "error: the judge said \"too long; cut it\"\n");
   const std::string trace = "Traceback (most recent call last):\nValueError: a; b\nerror: forged";
-  EXPECT_EQ(
-      error_text(core::advised(ErrorCode::kData, "r.py raised:" + core::foreign(trace), "mend it")),
-      "error: r.py raised:\n  | Traceback (most recent call last):\n  | ValueError: a; b\n"
-      "  | error: forged\n  hint: mend it\n");
-  EXPECT_EQ(error_text({ErrorCode::kData, "a\nerror: b\n  hint: c\x1b[2J"}),
+  EXPECT_EQ(cli::error_text(
+                core::advised(ErrorCode::kData, "r.py raised:" + core::foreign(trace), "mend it")),
+            "error: r.py raised:\n  | Traceback (most recent call last):\n  | ValueError: a; b\n"
+            "  | error: forged\n  hint: mend it\n");
+  EXPECT_EQ(cli::error_text({ErrorCode::kData, "a\nerror: b\n  hint: c\x1b[2J"}),
             "error: a\n  | error: b\n  |   hint: c[2J\n");
 }
 
@@ -40,23 +41,38 @@ TEST(ErrorText, EachThingThatIsWrongHasItsHint) {
   wrong.add(ErrorCode::kConfig, "first", "do this");
   wrong.add(ErrorCode::kData, "second");
   wrong.add(ErrorCode::kConfig, "first", "do this");
-  EXPECT_EQ(error_text(wrong.error()), "error: first\n  hint: do this\nerror: second\n");
+  EXPECT_EQ(cli::error_text(wrong.error()), "error: first\n  hint: do this\nerror: second\n");
   EXPECT_EQ(core::exit_status(wrong.error().code), 2);
 }
 
 // Names and answers of others reach the terminal without what could move its cursor.
 TEST(ErrorText, IsSafeForATerminal) {
-  EXPECT_EQ(error_text({ErrorCode::kConfig, "no node a\x1b[31m\x07; try b\x9b"}).find('\x1b'),
+  EXPECT_EQ(cli::error_text({ErrorCode::kConfig, "no node a\x1b[31m\x07; try b\x9b"}).find('\x1b'),
             std::string::npos);
   testing::internal::CaptureStdout();
-  say("node/a\x1b]0;x\x07 is in");
+  cli::say("node/a\x1b]0;x\x07 is in");
   const std::string said = testing::internal::GetCapturedStdout();
   EXPECT_EQ(said.find('\x1b'), std::string::npos) << said;
   EXPECT_EQ(said.find('\x07'), std::string::npos) << said;
 }
 
+TEST(NamedWords, StandBeforeBetweenAndBehindFlags) {
+  std::string out;
+  bool quick = false;
+  const std::vector<cli::Flag> flags = {{"--out", &out, "a file"}, {"--quick", &quick, "or slow"}};
+  std::vector<std::string> named;
+  const std::vector<std::string> words = {"a", "--out", "b", "c", "--quick"};
+  ASSERT_TRUE(cli::parse_flags("troupe x: y", flags, words, &named));
+  EXPECT_EQ(named, (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(out, "b");
+  EXPECT_TRUE(quick);
+  const auto wrong = cli::parse_flags("troupe x: y", flags, cli::Words(words).first(1));
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("unknown argument 'a'"), std::string::npos);
+}
+
 TEST(ErrorText, AnInterruptionIsNoError) {
-  EXPECT_EQ(error_text({ErrorCode::kInterrupted, "stopped; go on so"}), "stopped; go on so\n");
+  EXPECT_EQ(cli::error_text({ErrorCode::kInterrupted, "stopped; go on so"}), "stopped; go on so\n");
 }
 
 TEST(Commands, UnknownCommandIsAConfigurationError) {
@@ -121,14 +137,14 @@ class Flags : public testing::Test {
  protected:
   std::string parse(const std::vector<std::string>& words) {
     count_ = 1;
-    auto done = parse_flags("troupe test: a test",
-                            {{"--name", &name_, "text"},
-                             {"--count", &count_, "number", false, 1, 8},
-                             {"--rate", &rate_, "real", false, 0, 1},
-                             {"--stop", &stop_, "texts"},
-                             {"--rows", &rows_, "numbers", false, 1, 8},
-                             {"--json", &json_, "flag"}},
-                            words);
+    auto done = cli::parse_flags("troupe test: a test",
+                                 {{"--name", &name_, "text"},
+                                  {"--count", &count_, "number", false, 1, 8},
+                                  {"--rate", &rate_, "real", false, 0, 1},
+                                  {"--stop", &stop_, "texts"},
+                                  {"--rows", &rows_, "numbers", false, 1, 8},
+                                  {"--json", &json_, "flag"}},
+                                 words);
     if (done) return "";
     EXPECT_EQ(done.error().code, ErrorCode::kConfig);
     return done.error().message;
@@ -201,7 +217,7 @@ TEST_F(Flags, ASwitchTakesAWordOrNone) {
 }
 
 TEST(SamplingFlags, BecomeParameters) {
-  SamplingFlags sampling;
+  cli::SamplingFlags sampling;
   sampling.temperature = 0.5;
   sampling.top_k = 7;
   sampling.stop = {"\\n", "a\\\\b"};
@@ -212,11 +228,11 @@ TEST(SamplingFlags, BecomeParameters) {
 }
 
 TEST(SystemFacts, AreThere) {
-  EXPECT_GE(usable_cores(), 1);
-  EXPECT_GT(memory_facts().total_bytes, 0u);
-  EXPECT_GT(disk_facts("/no/such/folder").total_bytes, 0u);
-  EXPECT_EQ(bytes_text(512), "512 B");
-  EXPECT_EQ(bytes_text(3u << 20), "3.0 MiB");
+  EXPECT_GE(cli::usable_cores(), 1);
+  EXPECT_GT(cli::memory_facts().total_bytes, 0u);
+  EXPECT_GT(cli::disk_facts("/no/such/folder").total_bytes, 0u);
+  EXPECT_EQ(cli::bytes_text(512), "512 B");
+  EXPECT_EQ(cli::bytes_text(3u << 20), "3.0 MiB");
 }
 
 }  // namespace

@@ -20,20 +20,20 @@ Rejoining::Terms guest_of(double wait_s) {
   return terms;
 }
 
-NodeGuest in_run(std::uint64_t id, const std::string& folder) {
-  NodeGuest guest;
+session::NodeGuest in_run(std::uint64_t id, const std::string& folder) {
+  session::NodeGuest guest;
   guest.run_id = id;
   guest.run_folder = folder;
   return guest;
 }
 
-Result<NodeEnd> failed(ErrorCode code) {
+Result<session::NodeEnd> failed(ErrorCode code) {
   return fail(code, "why");
 }
 
 TEST(Rejoining, AGuestBelongsToTheFirstRunThatItJoins) {
   Rejoining rejoining(guest_of(0));
-  JoinTarget target;
+  session::JoinTarget target;
   EXPECT_EQ(rejoining.bound({}, target).run_id, 0u) << "it has joined none";
   target.run_id = 5;
   target.run = "runs/five";
@@ -52,10 +52,10 @@ TEST(Rejoining, AGuestBelongsToTheFirstRunThatItJoins) {
 
 TEST(Rejoining, AnEndThatWasAskedForIsTheEnd) {
   Rejoining rejoining(guest_of(0));
-  const auto stopped = rejoining.next(NodeEnd::kStopped);
+  const auto stopped = rejoining.next(session::NodeEnd::kStopped);
   ASSERT_TRUE(stopped && !*stopped);
   EXPECT_EQ(stopped->error().code, ErrorCode::kInterrupted);
-  const auto dismissed = rejoining.next(NodeEnd::kDismissed);
+  const auto dismissed = rejoining.next(session::NodeEnd::kDismissed);
   ASSERT_TRUE(dismissed);
   EXPECT_TRUE(*dismissed);
 }
@@ -70,7 +70,7 @@ TEST(Rejoining, AnAnswerThatNothingChangesIsNotAskedForAgain) {
     EXPECT_EQ(core::exit_status(over->error().code), 2) << core::error_name(code);
   }
   EXPECT_FALSE(rejoining.next(failed(ErrorCode::kPeerLost))) << "it tries again";
-  EXPECT_FALSE(rejoining.next(NodeEnd::kLost)) << "it tries again";
+  EXPECT_FALSE(rejoining.next(session::NodeEnd::kLost)) << "it tries again";
 }
 
 // Until the run has taken what it brings, each failure is told.
@@ -89,7 +89,7 @@ TEST(Rejoining, AWaitEndsAndBeginsAnewWhenTheRunWasThere) {
   rejoining.settled();
   rejoining.may_wait();
   EXPECT_FALSE(rejoining.may_wait());
-  const auto over = rejoining.next(NodeEnd::kLost);
+  const auto over = rejoining.next(session::NodeEnd::kLost);
   ASSERT_TRUE(over && !*over);
   EXPECT_EQ(over->error().code, ErrorCode::kPeerLost);
   EXPECT_NE(over->error().message.find("so reward x ends"), std::string::npos);

@@ -27,7 +27,7 @@ class ReportCommand : public testing::Test {
     err_ = testing::internal::GetCapturedStderr();
     if (done) return "";
     EXPECT_EQ(core::exit_status(done.error().code), status) << done.error().message;
-    return error_text(done.error());
+    return cli::error_text(done.error());
   }
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -47,7 +47,7 @@ TEST_F(ReportCommand, RefusesWhatIsNoRun) {
                                        "--run.path)\n");
   EXPECT_EQ(refusal({at("run/metrics.jsonl")}),
             "error: troupe report: " + at("run/metrics.jsonl") +
-                " is no folder\n  hint: give the folder of a run (its --run.path)\n");
+                " is not a folder\n  hint: give the folder of a run (its --run.path)\n");
   EXPECT_EQ(refusal({run_, run_ + "/../run/"}), "error: troupe report: " + run_ +
                                                     "/../run/ is given twice\n  hint: give it "
                                                     "once\n");

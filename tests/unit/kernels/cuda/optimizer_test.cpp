@@ -87,7 +87,9 @@ TEST_F(CudaOptimizer, MomentsInFewerBitsHaveTheBitsOfTheReference) {
       ops().compress_moment(args(false), blocks);
     }
     EXPECT_EQ(codes.read(), codes.host());
-    if (has_scales(code)) EXPECT_TRUE(same(scales, scales.host()));
+    if (has_scales(code)) {
+      EXPECT_TRUE(same(scales, scales.host()));
+    }
     reference().expand_moment(args(true), {0, 3});
     ops().expand_moment(args(false), {0, 3});
     EXPECT_TRUE(same(numbers, numbers.host()));

@@ -58,7 +58,7 @@ TEST(Gateway, CarriesTheConnectionsOfRanks) {
     ::poll(nullptr, 0, 1);
   std::ifstream in(folder / "rank-0");
   std::string host, socket;
-  in >> host >> socket;
+  std::getline(std::getline(in, host), socket);
   net::GatewayAuth auth;
   auth.token = *net::make_token();
   auto gateway = net::Gateway::open("127.0.0.1", 0, auth, {{"policy-0", socket}}, {});
@@ -137,7 +137,7 @@ TEST(Gateway, JoinsRanksOfHostsThatReachNothingElse) {
         ::poll(nullptr, 0, 1);
       std::ifstream in(file);
       std::string host, socket;
-      in >> host >> socket;
+      std::getline(std::getline(in, host), socket);
       (*gateway)->set_service(service_of_rank("policy", 2, local), socket);
     }
     const Line& line = ranks[static_cast<std::size_t>(number)]->line();

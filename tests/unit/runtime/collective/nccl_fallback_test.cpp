@@ -38,7 +38,7 @@ std::vector<Fallback> fallbacks() {
        "cannot open shared object file: No such file or directory",
        library_of_rank(1, "/nowhere/nccl.so")},
       {"another library",
-       "rank 2: the library that was found is no NCCL: it has no working "
+       "rank 2: the library that was found is not NCCL: it has no working "
        "ncclGetVersion",
        library_of_rank(2, built("libtroupe_cuda_emulated.so"))},
       {"too old", "rank 1: NCCL 2.16.5 is too old; 2.17.0 or newer is needed",

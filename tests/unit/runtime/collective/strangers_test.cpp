@@ -51,7 +51,9 @@ class Strangers : public ::testing::Test {
     while (!std::filesystem::exists(file))
       ::poll(nullptr, 0, 1);
     std::ifstream in(file);
-    in >> address_.host_id >> address_.socket >> address_.tcp_host >> address_.tcp_port;
+    for (std::string* line : {&address_.host_id, &address_.socket, &address_.tcp_host})
+      std::getline(in, *line);
+    in >> address_.tcp_port;
     key_ = *net::read_token_file(folder_ / "key");
   }
 

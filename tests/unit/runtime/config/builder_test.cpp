@@ -272,7 +272,7 @@ TEST(Builder, RulesOfRanks) {
   EXPECT_EQ(with({{"actor.ranks", {"4"}}}), "accepted");
   EXPECT_EQ(with({{"actor.ranks", {"4"}}, {"train.lanes", {"8"}}}), "accepted");
   says(with({{"actor.ranks", {"4"}}, {"train.lanes", {"3"}}}),
-       "actor.ranks: 4 ranks, but train.lanes is 3 and a rank plays at least one lane");
+       "actor.ranks: 4 ranks, but train.lanes is 3 and a rank computes at least one lane");
   says(with({{"actor.ranks", {"4"}}, {"train.batch_size", {"2"}}}),
        "actor.ranks: 4 ranks, but an optimiser step has only 2 samples");
   says(with({{"critic.ranks", {"4"}}, {"train.lanes", {"3"}}}), "critic.ranks: 4 ranks");
@@ -367,7 +367,8 @@ TEST(Builder, ARunThatIsOlderThanAKeyDidWithoutIt) {
   ASSERT_TRUE(younger.set_run({&known, 1}));
   EXPECT_TRUE(younger.current().data.add_special_tokens);
   for (const Row& row : keys().rows()) {
-    if (!row.older.empty()) EXPECT_TRUE(older.origins().contains(row.name)) << row.name;
+    if (row.older.empty()) continue;
+    EXPECT_TRUE(older.origins().contains(row.name)) << row.name;
   }
 }
 

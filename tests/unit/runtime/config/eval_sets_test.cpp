@@ -82,7 +82,7 @@ TEST(EvalSets, MistakesNameTheSet) {
       {"{a: {rule: exact}}", "set a: has no dataset"},
       {"{a: x.jsonl}", "set a: expected {dataset: FILE, ...}"},
       {"{'a b': {dataset: x}}", "a set's name has"},
-      {"{a: {dataset: x, rules: exact}}", "rules is no key of a set"},
+      {"{a: {dataset: x, rules: exact}}", "rules is not a key of a set"},
       {"{a: {dataset: x, rule: exakt}}", "did you mean 'exact'"},
       {"{a: {dataset: x, rule: [exact, regex]}}", "set a: eval.sets: reward.rule"},
       {"{a: {dataset: x, rule: {b: c}}}", "has no plain value"},

@@ -98,8 +98,8 @@ TEST(PeerNames, TextsNameKeysThatExist) {
     std::istringstream parts{std::string(peer.text)};
     std::string part;
     for (bool quoted = false; std::getline(parts, part, '\''); quoted = !quoted) {
-      if (quoted && part.find(' ') == part.npos && part.find('.') != part.npos)
-        EXPECT_NE(keys().find(part), nullptr) << peer.text;
+      if (!quoted || part.find(' ') != part.npos || part.find('.') == part.npos) continue;
+      EXPECT_NE(keys().find(part), nullptr) << peer.text;
     }
   }
 }
@@ -208,7 +208,8 @@ TEST(PeerNames, GuessesAreOfTheMethodAndNear) {
       const std::string near = nearest_name(typed, method);
       if (near.empty()) continue;
       EXPECT_TRUE(keys().find(near)->is_read_by(method)) << typed << " " << near;
-      if (row.is_read_by(method)) EXPECT_LE(near.size(), row.name.size() + 8) << typed;
+      if (!row.is_read_by(method)) continue;
+      EXPECT_LE(near.size(), row.name.size() + 8) << typed;
     }
   }
   EXPECT_EQ(nearest_name("reward.pattern", kPpo), "reward.rule_pattern");

@@ -1,5 +1,5 @@
-// Several rewards in one configuration: written as a map, as a list or as flags, each with a name and
-// a weight, and the mistakes that can be made in them.
+// Several rewards in one configuration: written as a map, as a list or as flags, each with a name
+// and a weight, and the mistakes that can be made in them.
 #include "runtime/config/reward_list.hpp"
 
 #include "runtime/config/builder.hpp"
@@ -11,10 +11,10 @@ namespace troupe::config {
 namespace {
 
 core::Result<TrainConfig> run_with(const std::string& reward) {
-  const auto settings =
-      read_yaml("actor: {model_name_or_path: m}\ndata: {prompt_dataset: p.jsonl, label_key: answer}\n" +
-                    reward + "\n",
-                "run.yaml");
+  const auto settings = read_yaml(
+      "actor: {model_name_or_path: m}\ndata: {prompt_dataset: p.jsonl, label_key: answer}\n" +
+          reward + "\n",
+      "run.yaml");
   if (!settings) return settings.failure();
   Builder builder(keys());
   TROUPE_TRY(builder.set_all(*settings));
@@ -96,10 +96,10 @@ TEST(RewardList, MistakesNameTheItem) {
       {"{a: {weight: 2}}", "reward a: names no reward"},
       {"{a: {rule: exact, python: x.py}}", "reward a: names several rewards"},
       {"{a: {model_name_or_path: [x, y]}}", "reward a: names several rewards"},
-      {"{a: {rules: exact}}", "rules is no key of one reward"},
-      {"{a: {rule: exact, formula: a}}", "formula is no key of one reward"},
-      {"{a: {rule: exact, weights: [1]}}", "weights is no key of one reward"},
-      {"{a: {rule: exact, list: [b]}}", "list is no key of one reward"},
+      {"{a: {rules: exact}}", "rules is not a key of one reward"},
+      {"{a: {rule: exact, formula: a}}", "formula is not a key of one reward"},
+      {"{a: {rule: exact, weights: [1]}}", "weights is not a key of one reward"},
+      {"{a: {rule: exact, list: [b]}}", "list is not a key of one reward"},
       {"{a: {rule: exakt}}", "did you mean 'exact'"},
       {"{a: {rule: exact, weight: much}}", "reward a: weight: expected a number"},
       {"{a: {rule: exact, weight: .nan}}", "reward a: weight: expected a number"},

@@ -2,10 +2,12 @@
 #include "runtime/config/table.hpp"
 
 #include "runtime/config/builder.hpp"
+#include "runtime/config/first_keys.hpp"
 #include "runtime/config/render.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -172,16 +174,34 @@ TEST(Table, KeysThatMayChangeExist) {
   EXPECT_EQ(free_keys, 70);
 }
 
-TEST(Help, OverviewIsShortAndNamesEveryKey) {
-  const std::string page = overview(100);
-  std::istringstream in(page);
-  int lines = 0;
-  for (std::string line; std::getline(in, line); ++lines)
+TEST(Help, GroupsCountEveryKey) {
+  std::istringstream in(groups(keys()));
+  std::size_t lines = 0, count = 0;
+  for (std::string line; std::getline(in, line); ++lines) {
     EXPECT_LE(line.size(), 100u) << line;
-  EXPECT_LE(lines, 50);
-  for (const Row& row : keys().rows()) {
-    const auto dot = row.name.find('.');
-    EXPECT_NE(page.find(row.name.substr(dot == row.name.npos ? 0 : dot + 1)), std::string::npos);
+    const auto bracket = line.rfind('(');
+    ASSERT_NE(bracket, line.npos) << line;
+    count += std::stoul(line.substr(bracket + 1));
+  }
+  EXPECT_LE(lines, 40u);
+  EXPECT_EQ(count, keys().rows().size());
+}
+
+TEST(Help, EachMethodReadsItsTenFirstKeys) {
+  for (const MethodRow& method : kMethodRows) {
+    const FirstKeys first = first_keys(method.bit);
+    EXPECT_EQ(std::set<std::string_view>(first.begin(), first.end()).size(), 10u) << method.name;
+    for (const std::string_view name : first) {
+      const Row* const row = keys().find(name);
+      ASSERT_NE(row, nullptr) << method.name << ": " << name;
+      EXPECT_TRUE(row->is_read_by(method.bit)) << method.name << ": " << name;
+    }
+    const std::string page = keys_help(keys(), first, 100, method.bit);
+    EXPECT_LE(std::ranges::count(page, '\n'), 40) << page;
+    // A method's default, not the key's: of dpo the rate is 5e-7.
+    if (method.bit == kDpo) {
+      EXPECT_NE(page.find("(default 5e-07)"), page.npos) << page;
+    }
   }
 }
 
@@ -194,8 +214,8 @@ TEST(Help, SectionsDescribeTypeRangeAndDefault) {
 }
 
 TEST(Help, AMethodShowsOnlyItsKeysAndDefaults) {
-  const std::string page = overview(100, kDpo);
-  EXPECT_NE(page.find("chosen_key"), std::string::npos);
+  const std::string page = groups(keys(), kDpo);
+  EXPECT_NE(page.find("  dpo "), std::string::npos) << page;
   EXPECT_EQ(page.find("rollout"), std::string::npos) << page;
   EXPECT_EQ(section_help(keys(), "rollout", 100, kDpo), "");
   const std::string actor = section_help(keys(), "actor", 100, kDpo);

@@ -95,6 +95,8 @@ TEST(Yaml, RefusalsNameFileAndLine) {
             "demo.yaml:2: train.seed = abc: expected a whole number, 0 to 1e+18");
   EXPECT_EQ(file_refusal("actor:\n  adam: 3\n"),
             "demo.yaml:2: 'actor.adam' is a section; its keys go below it, indented");
+  EXPECT_EQ(file_refusal("actor:\n  adam:\n    # lr: 1\n"), "accepted")
+      << "none of its keys is set";
   EXPECT_EQ(file_refusal("train:\n  seed: {a: 1}\n"),
             "demo.yaml:2: train.seed is a value, not a section");
   EXPECT_EQ(file_refusal("train:\n  seed: [1, 2]\n"),

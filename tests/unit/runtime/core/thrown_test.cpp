@@ -10,8 +10,10 @@ namespace troupe::core {
 namespace {
 
 TEST(Thrown, ALimitOfTheSystemIsNoBug) {
-  for (const auto& [error, part] : {std::pair{EAGAIN, "ulimit -u"}, {ENOMEM, "ulimit -v"},
-                                    {EMFILE, "ulimit -n"}, {ENFILE, "ulimit -n"}}) {
+  for (const auto& [error, part] : {std::pair{EAGAIN, "ulimit -u"},
+                                    {ENOMEM, "ulimit -v"},
+                                    {EMFILE, "ulimit -n"},
+                                    {ENFILE, "ulimit -n"}}) {
     const Error told = error_of(std::system_error(error, std::system_category()), "unexpected");
     EXPECT_EQ(exit_status(told.code), 3) << error;
     EXPECT_NE(told.advice().find(part), std::string_view::npos) << told.message;

@@ -3,6 +3,7 @@
 #include "runtime/data/default_columns.hpp"
 
 #include "runtime/data/foreign_file.hpp"
+#include "runtime/data/table_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -66,17 +67,14 @@ TEST_F(ForeignFiles, EachFormatIsNamedWithTheLineThatConvertsIt) {
   const struct {
     const char *name, *what, *command;
     std::string bytes;
-  } cases[] = {{"a.parquet", "Parquet", "pandas.read_parquet(\"", "PAR1\0\0"s},
-               {"a.arrow", "an Arrow stream", "Dataset.from_file(\"", "\xFF\xFF\xFF\xFF\x10"s},
-               {"a.feather", "an Arrow file", "pandas.read_feather(\"", "ARROW1\0\0"s},
-               {"a.jsonl.gz", "compressed by gzip", "gunzip -c '", "\x1F\x8B\x08"s},
-               {"a.jsonl.zst", "compressed by zstd", "zstd -dc '", "\x28\xB5\x2F\xFD"s},
-               {"a.jsonl.xz", "compressed by xz", "xz -dc '",
+  } cases[] = {{"a.jsonl.xz", "compressed by xz", "xz -dc '",
                 "\xFD"
                 "7zXZ"s},
                {"a.jsonl.bz2", "compressed by bzip2", "bzip2 -dc '", "BZh91AY"s},
                {"a.zip", "a zip archive", "unzip '", "PK\x03\x04"s},
                {"a.xlsx", "an Excel sheet", "pandas.read_excel(\"", "PK\x03\x04"s},
+               {"p.jsonl", "a Git LFS pointer, not the file itself", "git lfs pull",
+                "version https://git-lfs.github.com/spec/v1\n"s},
                {"a.tsv", "separated by tabs", "sep=\"\\t\"", "a\tb\n"s}};
   for (const auto& one : cases) {
     const std::string path = file(one.name, one.bytes), message = told(path);
@@ -85,25 +83,33 @@ TEST_F(ForeignFiles, EachFormatIsNamedWithTheLineThatConvertsIt) {
     EXPECT_EQ(message.find("FILE"), message.npos) << message;
     EXPECT_EQ(message.find("ROWS"), message.npos) << message;
   }
-  EXPECT_NE(told(file("b.jsonl.gz", "\x1F\x8B\x08")).find("> 'b.jsonl'"), std::string::npos);
-  EXPECT_NE(told(file("b\".parquet", "PAR1")).find("read_parquet(\"FILE\")"), std::string::npos)
+  EXPECT_NE(told(file("b.jsonl.bz2", "BZh9")).find("> 'b.jsonl'"), std::string::npos);
+  EXPECT_NE(told(file("b\".xlsx", "PK\x03\x04")).find("read_excel(\"FILE\")"), std::string::npos)
       << "a name that would end the quotes is not put between them";
   EXPECT_EQ(told(file("c.jsonl", "{\"a\": 1}\n")), "");
 }
 
 TEST_F(ForeignFiles, FoldersAndSetsOfAHub) {
-  EXPECT_NE(told(folder_.string()).find("is a folder; it holds no .jsonl"), std::string::npos);
-  file("train.parquet", "PAR1");
-  EXPECT_NE(told(folder_.string()).find("train.parquet is Parquet"), std::string::npos);
-  const std::string rows = file("rows.jsonl", "{}\n");
-  EXPECT_NE(told(folder_.string()).find("as in " + rows), std::string::npos);
+  const auto why = [&] { return folder_without_rows(folder_).error.message; };
+  EXPECT_NE(why().find("a folder without files of rows (.jsonl"), std::string::npos) << why();
+  file("train.jsonl.xz",
+       "\xFD"
+       "7zXZ");
+  EXPECT_NE(why().find("its train.jsonl.xz is compressed by xz. Make rows of each"),
+            std::string::npos)
+      << why();
+  EXPECT_NE(told(folder_.string()).find("a folder, where a file is needed"), std::string::npos);
 
-  const std::string hub = told("HuggingFaceH4/ultrachat_200k");
-  EXPECT_NE(hub.find("load_dataset(\"HuggingFaceH4/ultrachat_200k\", split=\"train\")"),
+  const auto set = files_of_set("HuggingFaceH4/ultrachat_200k");
+  ASSERT_FALSE(set);
+  const std::string hub = set.error().message;
+  EXPECT_NE(hub.find("nor in the hub cache"), std::string::npos) << hub;
+  EXPECT_NE(hub.find("`troupe get HuggingFaceH4/ultrachat_200k --dataset` fetches it"),
             std::string::npos)
       << hub;
   for (const char* name : {"rows/train.jsonl", "/no/such", "nothing", "./a/b"})
-    EXPECT_NE(told(name).find("no such file; set --data.dataset"), std::string::npos) << told(name);
+    EXPECT_NE(told(name).find("no such file; set --data.dataset to .jsonl"), std::string::npos)
+        << told(name);
 }
 
 }  // namespace

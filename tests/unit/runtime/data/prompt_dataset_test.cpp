@@ -108,7 +108,7 @@ TEST_F(PromptDataset, TemplateAndChatForms) {
   auto rows = data::load_prompts(path, {.input_template = "Q: {}\nA:"});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().prompt, "Q: 2+2\nA:");
-  rows = data::load_prompts(path, {.as_chat = true});
+  rows = data::load_prompts(path, {.apply_chat_template = true});
   ASSERT_TRUE(rows);
   ASSERT_EQ(rows->front().messages.size(), 1u);
   EXPECT_EQ(rows->front().messages[0].role, "user");
@@ -116,7 +116,7 @@ TEST_F(PromptDataset, TemplateAndChatForms) {
   rows = data::load_prompts(
       file("m.jsonl",
            R"({"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]})"),
-      {.as_chat = true});
+      {.apply_chat_template = true});
   ASSERT_TRUE(rows);
   ASSERT_EQ(rows->front().messages.size(), 2u);
   EXPECT_EQ(rows->front().messages[0].role, "system");
@@ -136,7 +136,7 @@ TEST_F(PromptDataset, BadLineIsNamed) {
             "bad.jsonl:1: no column 'answer'; set --data.label_key to one of: input");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\", \"answer\": null}\n", {.label_key = "answer"}),
             "bad.jsonl:1: column 'answer' is null; give a label, or leave the row out");
-  EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.as_chat = true}),
+  EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.apply_chat_template = true}),
             "bad.jsonl:1: column 'input', turn 1.content is missing");
   EXPECT_NE(refusal("bad.jsonl", "{\"input\": \"\xff\"}\n"), "accepted") << "not UTF-8";
   EXPECT_EQ(refusal("bad.json", R"({"input": "x"})").find("bad.json: expected a list of objects"),

@@ -26,6 +26,7 @@ class RowFormats : public testing::Test {
   static SupervisedColumns of(RowKind kind) {
     SupervisedColumns columns;
     columns.kind = kind;
+    columns.label_key = "label";
     return columns;
   }
   std::string cut(std::string message) const {
@@ -94,7 +95,7 @@ TEST_F(RowFormats, MessagesNeedNoFlag) {
   const std::string whole = "[system] s\n[user] a\n[assistant] b$\n[user] c\n[assistant] |d$";
   EXPECT_EQ(shown(kSame, of(RowKind::kAnswer)), whole);
   auto flagged = of(RowKind::kAnswer);
-  flagged.as_chat = true;
+  flagged.apply_chat_template = true;
   EXPECT_EQ(shown(kSame, flagged), whole);
   const std::string twice = std::string(kSame) + "\n" + kSame;
   EXPECT_EQ(notes(twice, of(RowKind::kAnswer)),
@@ -108,7 +109,7 @@ TEST_F(RowFormats, MessagesNeedNoFlag) {
 TEST_F(RowFormats, ShareGptIsReadAsItsMessages) {
   for (const bool every_turn : {false, true}) {
     auto columns = of(RowKind::kAnswer);
-    columns.every_turn = every_turn;
+    columns.multiturn = every_turn;
     EXPECT_EQ(shown(kShareGpt, columns), shown(kSame, columns));
     EXPECT_EQ(shown(kShareGpt, columns),
               every_turn ? "[system] s\n[user] a\n[assistant] |b$\n[user] c\n[assistant] |d$"
@@ -235,9 +236,10 @@ TEST_F(RowFormats, MalformedRowsAreNamedWithRowColumnAndRemedy) {
                     answer),
             "t.jsonl:2: column 'conversations', turn 1 is from 'robot'; read are human or user, "
             "gpt or assistant, system, tool or observation, and function_call");
-  EXPECT_EQ(refusal(R"({"conversations": [{"from": "human"}]})", answer),
-            "t.jsonl:1: column 'conversations', turn 1 must be an object with a role; a message is "
-            "{\"role\": ..., \"content\": ...}, or {\"from\": ..., \"value\": ...} as ShareGPT has it");
+  EXPECT_EQ(
+      refusal(R"({"conversations": [{"from": "human"}]})", answer),
+      "t.jsonl:1: column 'conversations', turn 1 must be an object with a role; a message is "
+      "{\"role\": ..., \"content\": ...}, or {\"from\": ..., \"value\": ...} as ShareGPT has it");
   EXPECT_EQ(refusal(R"({"conversations": []})", answer),
             "t.jsonl:1: column 'conversations': the list of messages is empty");
   EXPECT_EQ(refusal(R"({"conversations": [{"from": "human", "value": "a"}]})", answer),

@@ -13,6 +13,7 @@ class StepRows : public testing::Test {
  protected:
   StepRows() {
     columns_.kind = RowKind::kSteps;
+    columns_.label_key = "label";
     columns_.steps = {"#", '#', {"+", "-"}, {'+', '-'}, "\n\n"};
   }
   core::Result<SupervisedDataset> load(const std::string& text) {
@@ -88,7 +89,7 @@ TEST_F(StepRows, AListOfStepsGetsItsPlaceholders) {
   EXPECT_EQ(rows->row(0).shares.size(), 2u);
   ASSERT_EQ(rows->notes().size(), 1u);
   EXPECT_NE(rows->notes()[0].find("rows of steps"), std::string::npos);
-  columns_.as_chat = true;
+  columns_.apply_chat_template = true;
   rows = load(R"({"prompt": "2?", "completions": ["a", "b"], "labels": [1, 0]})");
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(shown(rows->row(0).answer), "[user] 2?\n[assistant] a#\n\nb#$");
@@ -105,7 +106,7 @@ TEST_F(StepRows, BadRowsAreNamed) {
   EXPECT_EQ(refusal(R"({"input": "a# b#", "label": ["+"]})"),
             "t.jsonl:1: column 'label' has 1 labels, but the text has 2 tokens '#'; give one label "
             "for each (--prm.placeholder_token names the token, which must not melt into what "
-            "stands beside it)");
+            "stands next to it)");
   EXPECT_NE(refusal(R"({"input": "a", "label": ["+"]})").find("the text has 0 tokens"),
             std::string::npos);
   EXPECT_EQ(refusal(R"({"input": "a#", "label": "+"})"),
@@ -129,10 +130,10 @@ TEST_F(StepRows, BadRowsAreNamed) {
             "t.jsonl:1: column 'completions' must hold texts, none of them empty");
   EXPECT_EQ(refusal(R"({"prompt": "p", "completions": "a", "labels": [1]})"),
             "t.jsonl:1: column 'completions' must be a list of steps");
-  columns_.as_chat = true;
+  columns_.apply_chat_template = true;
   EXPECT_NE(refusal(R"({"input": "a#", "label": ["+"]})").find("the chat template has no turns"),
             std::string::npos);
-  columns_.as_chat = false;
+  columns_.apply_chat_template = false;
   columns_.steps.rewards = {"+", "-", "0"};
   columns_.steps.reward_ids = {'+', '-', '0'};
   EXPECT_NE(refusal(R"({"input": "a#", "label": [1]})").find("give --prm.reward_tokens GOOD,BAD"),

@@ -62,12 +62,14 @@ class SupervisedDatasetTest : public testing::Test {
   static SupervisedColumns chat(RowKind kind) {
     SupervisedColumns columns;
     columns.kind = kind;
-    columns.as_chat = true;
+    columns.label_key = "label";
+    columns.apply_chat_template = true;
     return columns;
   }
   static SupervisedColumns plain(RowKind kind) {
     SupervisedColumns columns;
     columns.kind = kind;
+    columns.label_key = "label";
     return columns;
   }
   void use_template(const char* source) {
@@ -103,7 +105,7 @@ TEST_F(SupervisedDatasetTest, TheLastAnswerOfADialogueIsLearned) {
 
 TEST_F(SupervisedDatasetTest, EveryAnswerIsLearnedExactlyWithMultiturn) {
   auto columns = chat(RowKind::kAnswer);
-  columns.every_turn = true;
+  columns.multiturn = true;
   auto rows = load("a.jsonl", kDialogue, columns);
   ASSERT_TRUE(rows) << rows.error().message;
   std::string expected = "[user] a\n[assistant] b$\n[user] c\n[assistant] d$";
@@ -115,7 +117,7 @@ TEST_F(SupervisedDatasetTest, EveryAnswerIsLearnedExactlyWithMultiturn) {
 TEST_F(SupervisedDatasetTest, TemplatesThatRewriteEarlierTurnsAreRefused) {
   use_template(kThinking);
   auto columns = chat(RowKind::kAnswer);
-  columns.every_turn = true;
+  columns.multiturn = true;
   EXPECT_EQ(
       refusal(kDialogue, columns).find("t.jsonl:1: the chat template writes turn 2 differently"),
       0u);
@@ -259,7 +261,7 @@ TEST_F(SupervisedDatasetTest, FilesFollowEachOtherUpToMaxSamples) {
   auto rows = SupervisedDataset::load(files, "data.dataset", plain(RowKind::kAnswer), limits_,
                                       tokenizer_, nullptr);
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_EQ(rows->file_rows(), (std::vector<std::uint64_t>{1, 1}));
+  EXPECT_EQ(rows->set_rows(), (std::vector<std::uint64_t>{1, 1}));
   EXPECT_EQ(shown(rows->row(1).answer), "q2$");
   EXPECT_EQ(rows->where(1), (folder_.path() / "b.json").string() + " item 1");
 }

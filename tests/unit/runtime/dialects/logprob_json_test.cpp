@@ -1,6 +1,6 @@
 #include "runtime/dialects/logprob_json.hpp"
 
-#include "apps/bench/byte_tokenizer.hpp"
+#include "apps/cli/byte_tokenizer.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ TEST(ProcessedLogprobs, AreThoseOfTheDrawWorkedOutByHand) {
   sample.logprobs = {log_of(std::exp(0.5), warm)};
   sample.raw_logprobs = {log_of(std::exp(1), raw)};
   sample.top_logprobs = {{0, log_of(std::exp(2), raw)}, {1, log_of(std::exp(1), raw)}};
-  sample.log_kept_mass = {log_of(kept, warm)};
+  sample.facts.log_kept_mass = {log_of(kept, warm)};
   engine::SamplingParams sampling;
   sampling.temperature = 2;
   sampling.top_logprobs = 2;
@@ -45,7 +45,7 @@ TEST(ProcessedLogprobs, AtTemperatureOneOfAllTokensAreTheRawOnes) {
 
 // A tokenizer of bytes, so that each token of a smile is a part of it.
 std::optional<text::Tokenizer> of_bytes() {
-  auto tokenizer = text::Tokenizer::parse(app::byte_tokenizer().dump(), {}, "bytes");
+  auto tokenizer = text::Tokenizer::parse(cli::byte_tokenizer().dump(), {}, "bytes");
   EXPECT_TRUE(tokenizer);
   return tokenizer ? std::optional(*tokenizer) : std::nullopt;
 }

@@ -1,6 +1,6 @@
 // Malformed requests over all dialects: each is answered with an error in the form of its path that
 // names the field at fault.
-#include "runtime/dialects/messages_request.hpp"
+#include "runtime/dialects/readers.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -77,8 +77,8 @@ const Malformed kTable[] = {
     {kComplete, R"({"model":7,"prompt":"a"})", "model", "must be a string"},
     {kComplete, R"({"prompt":{}})", "prompt", "must be a string"},
     {kComplete, R"({"prompt":[[]  ,1]})", "prompt", "must be a string"},
-    {kComplete, R"({"prompt":[1e99]})", "prompt", "no token id"},
-    {kComplete, R"({"prompt":[2147483648]})", "prompt", "no token id"},
+    {kComplete, R"({"prompt":[1e99]})", "prompt", "not a token id"},
+    {kComplete, R"({"prompt":[2147483648]})", "prompt", "not a token id"},
     {kComplete, R"({"prompt":"a","temperature":1e400})", "", "not valid JSON"},
     {kComplete, R"({"prompt":"a","temperature":1e39})", "temperature", "between 0 and 1000"},
     {kComplete, R"({"prompt":"a","top_p":1.01})", "top_p", "between"},
@@ -90,7 +90,7 @@ const Malformed kTable[] = {
     {kComplete, R"({"prompt":"a","stop":{"a":1}})", "stop", "list of strings"},
     {kComplete, R"({"prompt":"a","logit_bias":{"1":null}})", "logit_bias", "numbers"},
     {kComplete, R"({"prompt":"a","priority":-9999999999})", "priority", "between"},
-    {kComplete, R"({"prompt":"a","messages":[]})", "messages", "no field"},
+    {kComplete, R"({"prompt":"a","messages":[]})", "messages", "not a field"},
     // Chats.
     {kChats, R"({"messages":{}})", "messages", "at least one message"},
     {kChats, R"({"messages":[[]]})", "messages[0]", "with a role"},
@@ -121,13 +121,13 @@ const Malformed kTable[] = {
     // Token ids.
     {kGenerate, "[]", "", "no JSON object"},
     {kGenerate, R"({"token_ids":null})", "token_ids", "list of token ids"},
-    {kGenerate, R"({"token_ids":[[1]]})", "token_ids", "no token id"},
-    {kGenerate, R"({"token_ids":[true]})", "token_ids", "no token id"},
+    {kGenerate, R"({"token_ids":[[1]]})", "token_ids", "not a token id"},
+    {kGenerate, R"({"token_ids":[true]})", "token_ids", "not a token id"},
     {kGenerate, R"({"token_ids":[1],"sampling_params":7})", "sampling_params", "an object"},
     {kGenerate, R"({"token_ids":[1],"sampling_params":{"temperature":"x"}})",
      "sampling_params.temperature", "a number"},
     {kGenerate, R"({"token_ids":[1],"sampling_params":{"stop_token_ids":[-1]}})",
-     "sampling_params.stop_token_ids", "no token id"},
+     "sampling_params.stop_token_ids", "not a token id"},
     {kGenerate, R"({"token_ids":[1],"sampling_params":{"n":0}})", "sampling_params.n", "between"},
     {kGenerate, R"({"token_ids":[1],"request_id":7})", "request_id", "a string"},
     {kGenerate, R"({"token_ids":[1],"return_routed_experts":1})", "return_routed_experts", "true"},
@@ -195,7 +195,7 @@ const Malformed kTable[] = {
      "tools[0].type", "runs no tools"},
     {kMessage, R"({"max_tokens":5,"messages":[{"role":"user","content":"a"}],
          "tools":[{"name":"f","input_schema":{},"parameters":{}}]})",
-     "tools[0].parameters", "no field"},
+     "tools[0].parameters", "not a field"},
     {kMessage,
      R"({"max_tokens":5,"messages":[{"role":"user","content":"a"}],"tool_choice":"auto"})",
      "tool_choice", "an object"},
@@ -209,7 +209,7 @@ const Malformed kTable[] = {
      R"({"max_tokens":5,"messages":[{"role":"user","content":"a"}],"stop_sequences":[7]})",
      "stop_sequences", "strings"},
     {kMessage, R"({"max_tokens":5,"messages":[{"role":"user","content":"a"}],"stop":"a"})", "stop",
-     "no field"},
+     "not a field"},
     {kMessage, R"({"max_tokens":5,"messages":[{"role":"user","content":"a"}],"temperature":-1})",
      "temperature", "between"},
     {kMessage, R"({"max_tokens":5,"messages":[{"role":"user","content":"a"}],"thinking":true})",
@@ -222,13 +222,13 @@ const Malformed kTable[] = {
     {kCount, "{}", "messages", "is missing"},
     {kCount, R"({"messages":[{"role":"user","content":7}]})", "messages[0].content", "a text"},
     {kCount, R"({"messages":[{"role":"user","content":"a"}],"max_tokens":5})", "max_tokens",
-     "no field"},
+     "not a field"},
     // Tokenize.
     {kTokenize, "{}", "prompt", "is missing"},
     {kTokenize, R"({"prompt":7})", "prompt", "a string"},
     {kTokenize, R"({"messages":7})", "messages", "a list"},
     {kTokenize, R"({"messages":[{"role":"user","content":"a"}],"tools":7})", "tools", "a list"},
-    {kTokenize, R"({"prompt":"a","tools":[]})", "tools", "no field"},
+    {kTokenize, R"({"prompt":"a","tools":[]})", "tools", "not a field"},
     {kTokenize, R"({"prompt":"a","return_token_strs":"no"})", "return_token_strs", "true or false"},
 };
 

@@ -1,5 +1,5 @@
 // Bodies of Anthropic's Messages: the dialogue that a template gets of them, and refusals by name.
-#include "runtime/dialects/messages_request.hpp"
+#include "runtime/dialects/readers.hpp"
 
 #include <gtest/gtest.h>
 

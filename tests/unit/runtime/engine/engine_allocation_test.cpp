@@ -1,6 +1,7 @@
 // A decode step in its steady state takes nothing from the heap: every operator new of the test
 // binary is counted.
 #include "runtime/async/cpu_pool.hpp"
+#include "runtime/core/checked_change.hpp"
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
 
 #include <gtest/gtest.h>
@@ -68,6 +69,7 @@ std::uint64_t allocations_of_steady_steps(core::TeamRunner& team,
   Samples samples;
   while (engine->counters().decode_tokens < 32u * 5)
     step_into(*engine, samples);
+  core::check_invariants(false);  // a check looks at all there is
   const std::uint64_t before = allocations.load();
   for (int i = 0; i < 60; ++i) {
     const auto finished = engine->step();

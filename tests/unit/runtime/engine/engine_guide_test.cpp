@@ -95,7 +95,7 @@ Samples guided_samples(EngineLimits limits,
 
 void expect_same_masses(const Samples& a, const Samples& b) {
   for (const auto& [key, sample] : a)
-    EXPECT_TRUE(same_bits(sample.log_kept_mass, b.at(key).log_kept_mass)) << key.first;
+    EXPECT_TRUE(same_bits(sample.facts.log_kept_mass, b.at(key).facts.log_kept_mass)) << key.first;
 }
 
 TEST(EngineGuide, SamplesAreThoseOfTheNaiveGenerator) {
@@ -122,7 +122,7 @@ TEST(EngineGuide, SamplesAreThoseOfTheNaiveGenerator) {
         const Draw draw = naive_draw(*weights, request, index, sequence, masked);
         ASSERT_EQ(sample.tokens[i], draw.token) << request.id.value << " " << i;
         ASSERT_EQ(sample.logprobs[i], draw.logprob);
-        ASSERT_EQ(sample.log_kept_mass[i], draw.log_kept_mass);
+        ASSERT_EQ(sample.facts.log_kept_mass[i], draw.log_kept_mass);
         sequence.push_back(draw.token);
         taken.push_back(draw.token);
       }

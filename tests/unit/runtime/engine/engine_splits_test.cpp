@@ -63,8 +63,8 @@ class EngineOnDeviceInSplits : public model::OnDevice<testing::Test> {
     for (std::int64_t layer = 0; layer < weights.spec().layers; ++layer)
       tape.forward_layer(layer);
     tape.forward_final_norm();
-    tape.forward_head(plan.targets, 1.0f, false);
-    return tape.logprobs();
+    tape.head().forward(plan.targets, 1.0f, false);
+    return tape.head().logprobs();
   }
   static std::vector<float> logprobs_of(const Samples& samples) {
     std::vector<float> all;

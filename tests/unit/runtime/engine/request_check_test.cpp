@@ -77,11 +77,20 @@ TEST(CheckRequest, RefusesBadOnesAndSaysWhy) {
        Code::kInvalidArgument, "presence_penalty"},
       {"frequency", [](GroupRequest& r) { r.sampling.frequency_penalty = std::stof("-inf"); },
        Code::kInvalidArgument, "frequency_penalty"},
-      {"bias outside", [](GroupRequest& r) { r.sampling.logit_bias = {{100, 1.0f}}; },
+      {"bias outside",
+       [](GroupRequest& r) {
+         r.sampling.logit_bias = {{100, 1.0f}};
+       },
        Code::kInvalidArgument, "token 100"},
-      {"bias twice", [](GroupRequest& r) { r.sampling.logit_bias = {{4, 1.0f}, {4, 1.0f}}; },
+      {"bias twice",
+       [](GroupRequest& r) {
+         r.sampling.logit_bias = {{4, 1.0f}, {4, 1.0f}};
+       },
        Code::kInvalidArgument, "ascend"},
-      {"bias infinite", [](GroupRequest& r) { r.sampling.logit_bias = {{4, std::stof("inf")}}; },
+      {"bias infinite",
+       [](GroupRequest& r) {
+         r.sampling.logit_bias = {{4, std::stof("inf")}};
+       },
        Code::kInvalidArgument, "bias of token 4"},
       {"too many biases", [](GroupRequest& r) { r.sampling.logit_bias.resize(1025); },
        Code::kInvalidArgument, "1025 tokens"},

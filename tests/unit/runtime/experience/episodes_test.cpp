@@ -118,14 +118,14 @@ TEST(Episodes, WhatDoesNotFitIsRefusedByName) {
   auto samples = forked();
   samples[3].episode = 1;
   EXPECT_EQ(refusal_of(samples),
-            "sample 3 is of episode 1, whose other samples do not lie beside it");
+            "sample 3 is of episode 1, whose other samples do not lie next to it");
   samples = forked();
   samples[2].shares = Shares{0, 1};
   EXPECT_EQ(refusal_of(samples),
-            "sample 2 shares tokens of sample 0, which is no earlier one of its episode");
+            "sample 2 shares tokens of sample 0, which is not an earlier one of its episode");
   samples = forked();
   samples[1].shares = Shares{1, 1};
-  EXPECT_NE(refusal_of(samples).find("no earlier one"), std::string::npos);
+  EXPECT_NE(refusal_of(samples).find("not an earlier one"), std::string::npos);
   samples[1].shares = Shares{0, 5};
   EXPECT_EQ(refusal_of(samples), "sample 1 shares 5 tokens of sample 0, whose path has 4");
   samples[1].shares = Shares{0, 3};  // its context goes on otherwise behind 10 11

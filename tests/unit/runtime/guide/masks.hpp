@@ -1,7 +1,7 @@
 // Vocabularies small enough to work masks out by hand, and a guide with its masks as texts.
 #pragma once
 
-#include "apps/bench/byte_tokenizer.hpp"
+#include "apps/cli/byte_tokenizer.hpp"
 #include "runtime/guide/guide_maker.hpp"
 
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@
 namespace troupe::guide::test {
 
 inline std::string byte_json() {
-  return app::byte_tokenizer().dump();
+  return cli::byte_tokenizer().dump();
 }
 
 // A byte-level tokenizer with these tokens, ids ascending, and one that ends a text behind them.
 inline std::string word_json(const std::vector<std::string>& words) {
-  nlohmann::json tokenizer = app::byte_tokenizer();
+  nlohmann::json tokenizer = cli::byte_tokenizer();
   tokenizer["model"]["vocab"] = nlohmann::json::object();
   for (std::size_t id = 0; id < words.size(); ++id)
     tokenizer["model"]["vocab"][words[id]] = id;

@@ -1,8 +1,8 @@
 // Training with weights, gradients and moments on a device: the metrics, weights and files of the
 // host, bit for bit, and a state that goes from one to the other.
-#include "runtime/learn/critic_trainer.hpp"
-#include "runtime/learn/optimizer.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/optim/optimizer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
@@ -59,11 +59,11 @@ class DeviceTraining : public model::OnDevice<Folders> {
     settings.optim.trained.lora.rank = lora_rank;
     settings.optim.trained.seed = seed;
     settings.algo.entropy_coef = 0.01;
-    settings.algo.kl_coef = 0.05;
+    settings.algo.kl.init_coef = 0.05;
     settings.algo.temperature = 0.9;
-    settings.optim.lr = 1e-2;
-    settings.optim.weight_decay = 0.01;
-    settings.optim.checkpointing = checkpointing;
+    settings.optim.adam.lr = 1e-2;
+    settings.optim.adam.weight_decay = 0.01;
+    settings.optim.gradient_checkpointing_enable = checkpointing;
     settings.total_steps = 12;
     settings.batch.mini_batches = 2;
     settings.batch.micro_tokens_max = 64;
@@ -195,7 +195,7 @@ class DeviceCritic : public model::OnDevice<Folders> {};
 TEST_F(DeviceCritic, ThreeUpdatesAreTheHosts) {
   const auto make = [](core::TeamRunner& team) {
     CriticSettings settings;
-    settings.optim.lr = 1e-2;
+    settings.optim.adam.lr = 1e-2;
     settings.total_steps = 9;
     settings.batch.micro_tokens_max = 64;
     auto params = std::make_unique<model::ParamStore>(model::with_score_head(tiny_spec(false)));

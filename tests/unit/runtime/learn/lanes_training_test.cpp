@@ -1,23 +1,23 @@
 // The gradients of whole trainers over lanes, against separate gradients of each micro-batch, added
 // in a tree that is built level by level: the same bits for every kind of trainer, on any number of
 // threads, on a device, and after a resume.
-#include "runtime/learn/critic_trainer.hpp"
-#include "runtime/learn/objective.hpp"
-#include "runtime/learn/optimizer.hpp"
-#include "runtime/learn/prepare_update.hpp"
-#include "runtime/learn/ptx_term.hpp"
-#include "runtime/learn/saved_lanes.hpp"
+#include "runtime/learn/loss/objective.hpp"
+#include "runtime/learn/optim/optimizer.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
+#include "runtime/learn/rl/prepare_update.hpp"
+#include "runtime/learn/rl/ptx_term.hpp"
+#include "runtime/learn/rl/trainer.hpp"
+#include "runtime/learn/rl/value_loss.hpp"
+#include "runtime/learn/state/state_counts.hpp"
 #include "runtime/learn/supervised/packing.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
-#include "runtime/learn/trainer.hpp"
-#include "runtime/learn/value_loss.hpp"
 #include "runtime/model/lora.hpp"
 #include "runtime/model/train_logprobs.hpp"
 #include "runtime/model/trained_layout.hpp"
 #include "runtime/store/safetensors.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
-#include "tests/unit/runtime/learn/level_tree.hpp"
+#include "tests/unit/runtime/learn/lanes/level_tree.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
 #include <gtest/gtest.h>
@@ -36,10 +36,10 @@ using Gradients = std::vector<std::optional<Numbers>>;
 // With beta1 = 0 and no clipping the first moment after a step is the step's gradient.
 OptimSettings gradient_in_moment(std::int64_t lanes) {
   OptimSettings optim;
-  optim.lr = 1e-2;
-  optim.warmup_ratio = 0;
-  optim.beta1 = 0;
-  optim.grad_norm_max = 0;
+  optim.adam.lr = 1e-2;
+  optim.lr_warmup_ratio = 0;
+  optim.adam.betas[0] = 0;
+  optim.max_norm = 0;
   optim.lanes = lanes;
   return optim;
 }
@@ -358,7 +358,7 @@ TEST_F(LanesInTraining, ThreadsDevicesAndResumesChangeNoBit) {
   const auto device = model::make_device_team(why);
   TrainerSettings settings = policy(3);
   settings.optim = OptimSettings{};
-  settings.optim.lr = 1e-2;
+  settings.optim.adam.lr = 1e-2;
   settings.optim.lanes = 3;
   settings.batch.mini_batches = 2;
   const auto straight = make(settings, one), parallel = make(settings, three);
@@ -395,7 +395,7 @@ TEST_F(LanesInTraining, ThreadsDevicesAndResumesChangeNoBit) {
   for (std::uint64_t update = 0; update < 2; ++update)
     ASSERT_TRUE(others->update(groups(*others->packed(), update)));
   ASSERT_TRUE(others->save_state(folder_));
-  EXPECT_EQ(*saved_lanes(folder_), 2);
+  EXPECT_EQ(read_counts(folder_)->lanes, 2);
   EXPECT_FALSE(same(model::numbers_of(others->master()), end));
 }
 
@@ -406,7 +406,7 @@ TEST_F(LanesInTraining, PairsStayTogether) {
   for (const std::int64_t lanes : {1, 8}) {
     TrainerSettings settings = policy(lanes);
     settings.algo.objective = "online_dpo";
-    settings.algo.estimator = "rloo";
+    settings.algo.advantage.estimator = "rloo";
     const auto trainer = make(settings, team);
     const auto report = trainer->update(groups(*trainer->packed()));
     ASSERT_TRUE(report) << report.error().message;
@@ -425,10 +425,10 @@ TEST_F(LanesInTraining, PairsStayTogether) {
 TEST_F(LanesInTraining, TheStateSaysHowManyThereWere) {
   core::SerialTeam team;
   ASSERT_TRUE(make(policy(5), team)->save_state(folder_));
-  EXPECT_EQ(*saved_lanes(folder_), 5);
+  EXPECT_EQ(read_counts(folder_)->lanes, 5);
   ASSERT_TRUE(make(policy(1), team)->save_state(folder_));
-  EXPECT_EQ(*saved_lanes(folder_), 1);
-  EXPECT_EQ(saved_lanes(folder_ / "none").error().code, core::ErrorCode::kNotFound);
+  EXPECT_EQ(read_counts(folder_)->lanes, 1);
+  EXPECT_EQ(read_counts(folder_ / "none").error().code, core::ErrorCode::kNotFound);
 }
 
 TEST_F(LanesInTraining, NoLanesAndTooManyAreRefusedByTheKey) {

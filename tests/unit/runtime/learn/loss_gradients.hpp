@@ -2,9 +2,9 @@
 // model.
 #pragma once
 
-#include "runtime/learn/objective.hpp"
-#include "runtime/learn/tensors.hpp"
-#include "runtime/learn/value_loss.hpp"
+#include "runtime/learn/loss/objective.hpp"
+#include "runtime/learn/rl/value_loss.hpp"
+#include "runtime/learn/torch/tensors.hpp"
 
 #include <c10/core/GradMode.h>
 

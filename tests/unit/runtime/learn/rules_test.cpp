@@ -27,12 +27,12 @@ TEST(Rules, GroupEstimatorsNeedTwoSamplesAndNoDiscount) {
       "rollout.n_samples_per_prompt: algo.advantage.estimator group_norm compares the samples "
       "of a prompt: give at least 2");
   EXPECT_EQ(said([](AlgoSettings& a) {
-              a.estimator = "gae";
+              a.advantage.estimator = "gae";
               a.samples_per_prompt = 1;
-              a.gamma = 0.9;
+              a.advantage.gamma = 0.9;
             }),
             "accepted");
-  EXPECT_EQ(said([](AlgoSettings& a) { a.gamma = 0.9; }),
+  EXPECT_EQ(said([](AlgoSettings& a) { a.advantage.gamma = 0.9; }),
             "algo.advantage.gamma: group_norm has one reward a sample: give 1");
 }
 
@@ -41,7 +41,7 @@ TEST(Rules, ACorrectionMayNotWeighTwice) {
     for (const Correction& correction : Correction::all()) {
       const std::string answer = said([&](AlgoSettings& a) {
         a.objective = objective;
-        a.correction = correction;
+        a.correction.type = correction;
         if (!objective.reducer.empty()) a.reducer = objective.reducer;
       });
       const bool own = objective.weighs_old_tokens() && correction.carries_rho;
@@ -53,7 +53,7 @@ TEST(Rules, ACorrectionMayNotWeighTwice) {
     }
   }
   EXPECT_EQ(
-      said([](AlgoSettings& a) { a.correction = "tis"; }),
+      said([](AlgoSettings& a) { a.correction.type = "tis"; }),
       "algo.correction.type: decoupled weighs tokens of older policies itself; tis would do it "
       "twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
 }
@@ -62,7 +62,7 @@ TEST(Rules, ObjectivesOverGroupsNeedThem) {
   EXPECT_EQ(
       said([](AlgoSettings& a) {
         a.objective = "online_dpo";
-        a.estimator = "gae";
+        a.advantage.estimator = "gae";
       }),
       "algo.advantage.estimator: gae compares no samples, which online_dpo does: give rloo or "
       "dr_grpo");
@@ -72,29 +72,29 @@ TEST(Rules, ObjectivesOverGroupsNeedThem) {
   const auto gspo = [](AlgoSettings& a) {
     a.objective = "gspo";
     a.reducer = "sample_mean";
-    a.kl_coef = 0.1;
-    a.kl_in_loss = false;
+    a.kl.init_coef = 0.1;
+    a.kl.use_loss = false;
   };
   EXPECT_EQ(
       said(gspo),
       "algo.kl.use_loss: gspo has one advantage a sample: give --algo.kl.per_sample true too");
   EXPECT_EQ(said([&](AlgoSettings& a) {
               gspo(a);
-              a.kl_per_sample = true;
+              a.kl.per_sample = true;
             }),
             "accepted");
 }
 
 TEST(Rules, OfTheKl) {
   EXPECT_EQ(said([](AlgoSettings& a) {
-              a.kl_coef = 1;
-              a.kl_estimator = "k1";
+              a.kl.init_coef = 1;
+              a.kl.estimator = "k1";
             }),
             "algo.kl.estimator: k1 has no expected gradient in the loss: give k2 or k3, or "
             "--algo.kl.use_loss false");
-  EXPECT_EQ(said([](AlgoSettings& a) { a.kl_target = 6; }),
+  EXPECT_EQ(said([](AlgoSettings& a) { a.kl.target = 6; }),
             "algo.kl.target: steers algo.kl.init_coef, which is 0");
-  EXPECT_EQ(said([](AlgoSettings& a) { a.kl_per_sample = true; }),
+  EXPECT_EQ(said([](AlgoSettings& a) { a.kl.per_sample = true; }),
             "algo.kl.per_sample: is of the reward: give --algo.kl.use_loss false");
 }
 
@@ -104,8 +104,8 @@ TEST(Rules, OfBounds) {
   for (const Correction& correction : Correction::all()) {
     const std::string answer = said([&](AlgoSettings& a) {
       a.objective = "ppo";
-      a.correction = correction;
-      a.correction_low = a.correction_high;
+      a.correction.type = correction;
+      a.correction.low = a.correction.high;
     });
     EXPECT_EQ(answer, correction.has_range
                           ? "algo.correction.low: must be below algo.correction.high"

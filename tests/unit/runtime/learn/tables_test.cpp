@@ -80,6 +80,10 @@ TEST(Tables, EveryRowIsDocumented) {
   expect_documented<Reducer>(false);
   expect_documented<KlEstimator>(false);
   expect_documented<ClipOrder>(false);
+  for (const Method& method : Method::all()) {
+    EXPECT_FALSE(method.title.empty()) << method.name;
+    EXPECT_TRUE(method.page.ends_with('\n')) << method.name;
+  }
 }
 
 TEST(Tables, ARowIsFoundByNameAndAlias) {
@@ -116,7 +120,7 @@ TEST(Tables, DefaultSettingsAndEveryRowAloneAreAccepted) {
   for (const Correction& correction : Correction::all()) {
     AlgoSettings algo;
     algo.objective = "ppo";
-    algo.correction = correction;
+    algo.correction.type = correction;
     EXPECT_FALSE(refusal(algo).has_value()) << correction.name;
   }
 }

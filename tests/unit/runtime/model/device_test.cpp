@@ -113,17 +113,17 @@ Pass pass(core::TeamRunner& team,
       tape.forward_layer(layer);
     tape.forward_final_norm();
     if (params.spec().head == HeadKind::kScore) {
-      tape.forward_values();
-      out.terms = tape.values();
-      tape.backward_values(GradientProblem::coefficients(out.terms.size()).data());
+      tape.head().forward_values();
+      out.terms = tape.head().values();
+      tape.head().backward_values(GradientProblem::coefficients(out.terms.size()).data());
     } else {
-      tape.forward_head(group.targets, 0.8f, true);
-      out.terms = tape.logprobs();
-      out.entropies = tape.entropies();
+      tape.head().forward(group.targets, 0.8f, true);
+      out.terms = tape.head().logprobs();
+      out.entropies = tape.head().entropies();
       const auto c = GradientProblem::coefficients(out.terms.size() + 1);
-      tape.backward_head(c.data(), i == 0 ? nullptr : c.data() + 1);
+      tape.head().backward(c.data(), i == 0 ? nullptr : c.data() + 1);
     }
-    tape.backward_final_norm(tape.dhead_in());
+    tape.backward_final_norm();
     for (std::int64_t layer = params.spec().layers; layer-- > 0;)
       tape.backward_layer(layer);
     tape.backward_embedding();

@@ -44,19 +44,19 @@ struct GradientProblem {
       tape.forward_layer(i);
     tape.forward_final_norm();
     if (tape.spec().head == HeadKind::kScore) {
-      tape.forward_values();
+      tape.head().forward_values();
     } else {
-      tape.forward_head(plan.targets, 0.8f, false);
+      tape.head().forward(plan.targets, 0.8f, false);
     }
   }
 
   void backward(TrainTape& tape) const {
     if (tape.spec().head == HeadKind::kScore) {
-      tape.backward_values(coefficients(tape.values().size()).data());
+      tape.head().backward_values(coefficients(tape.head().values().size()).data());
     } else {
-      tape.backward_head(coefficients(tape.logprobs().size()).data(), nullptr);
+      tape.head().backward(coefficients(tape.head().logprobs().size()).data(), nullptr);
     }
-    tape.backward_final_norm(tape.dhead_in());
+    tape.backward_final_norm();
     for (std::int64_t i = tape.spec().layers; i-- > 0;)
       tape.backward_layer(i);
     tape.backward_embedding();
@@ -67,7 +67,8 @@ struct GradientProblem {
     TrainTape tape(team, model.params, nullptr);
     const GroupPlan kept = plan(1);
     forward(tape, kept);
-    const auto& terms = tape.spec().head == HeadKind::kScore ? tape.values() : tape.logprobs();
+    const auto& terms =
+        tape.spec().head == HeadKind::kScore ? tape.head().values() : tape.head().logprobs();
     const auto c = coefficients(terms.size());
     double sum = 0;
     for (std::size_t i = 0; i < c.size(); ++i)

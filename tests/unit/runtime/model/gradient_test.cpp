@@ -53,12 +53,12 @@ void forward(TrainTape& tape, const PackedWeights& weights, const GroupPlan& pla
   for (std::int64_t i = 0; i < tape.spec().layers; ++i)
     tape.forward_layer(i);
   tape.forward_final_norm();
-  tape.forward_head(plan.targets, kTemperature, true);
+  tape.head().forward(plan.targets, kTemperature, true);
 }
 
 void backward(TrainTape& tape, const Coefficients& c) {
-  tape.backward_head(c.logprob.data(), c.entropy.data());
-  tape.backward_final_norm(tape.dhead_in());
+  tape.head().backward(c.logprob.data(), c.entropy.data());
+  tape.backward_final_norm();
   for (std::int64_t i = tape.spec().layers; i-- > 0;)
     tape.backward_layer(i);
   tape.backward_embedding();
@@ -67,8 +67,8 @@ void backward(TrainTape& tape, const Coefficients& c) {
 double loss_of(const TrainTape& tape, const Coefficients& c) {
   double loss = 0;
   for (std::size_t i = 0; i < c.logprob.size(); ++i) {
-    loss += static_cast<double>(c.logprob[i]) * static_cast<double>(tape.logprobs()[i]);
-    loss += static_cast<double>(c.entropy[i]) * static_cast<double>(tape.entropies()[i]);
+    loss += static_cast<double>(c.logprob[i]) * static_cast<double>(tape.head().logprobs()[i]);
+    loss += static_cast<double>(c.entropy[i]) * static_cast<double>(tape.head().entropies()[i]);
   }
   return loss;
 }
@@ -220,8 +220,8 @@ TEST(TrainTape, LogprobsAreTheScorers) {
   ScoreScratch scratch;
   score_logprobs(serial, problem.model.weights, plan.plan, plan.targets, kTemperature, scratch,
                  logprobs, entropies);
-  EXPECT_EQ(std::memcmp(tape.logprobs().data(), logprobs.data(), logprobs.size() * 4), 0);
-  EXPECT_EQ(std::memcmp(tape.entropies().data(), entropies.data(), logprobs.size() * 4), 0);
+  EXPECT_EQ(std::memcmp(tape.head().logprobs().data(), logprobs.data(), logprobs.size() * 4), 0);
+  EXPECT_EQ(std::memcmp(tape.head().entropies().data(), entropies.data(), logprobs.size() * 4), 0);
 }
 
 }  // namespace

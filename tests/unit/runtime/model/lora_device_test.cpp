@@ -55,7 +55,7 @@ class AdaptedModel {
       problem.backward(tape);
     }
     const bool scores = master_.spec().head == HeadKind::kScore;
-    return {scores ? tape.values() : tape.logprobs(), numbers_of(grads)};
+    return {scores ? tape.head().values() : tape.head().logprobs(), numbers_of(grads)};
   }
   std::string saved(const fs::path& folder) const {
     EXPECT_TRUE(save_adapter(lora_, settings_, "some/base", folder));

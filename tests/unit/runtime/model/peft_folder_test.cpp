@@ -174,7 +174,7 @@ TEST_F(PeftFolder, NamesTensorsThatDoNotFit) {
   const TestModel score(with_score_head(tiny_spec()));
   save(score.params, settings());
   rewrite([](auto&) {});
-  expect_refusal(model.params, ErrorCode::kData, "score.weight is no weight of this model");
+  expect_refusal(model.params, ErrorCode::kData, "score.weight is not a weight of this model");
 }
 
 // What PEFT warns of as missing or unexpected keys.
@@ -218,10 +218,27 @@ TEST_F(PeftFolder, TensorsAndTargetsMustBeTheSameModules) {
   with({{"exclude_modules", {"layers.1.mlp.down_proj"}}});
   drop_layer("layers.1.mlp.down_proj");
   EXPECT_TRUE(load_adapter(folder_, model.params));
-  with({{"target_modules", ".*(q_proj|down_proj)"}});
-  EXPECT_TRUE(load_adapter(folder_, model.params)) << "a regular expression is not evaluated";
+  for (const char* const all :
+       {".*(q_proj|down_proj)", R"(model\.layers\.\d+\..*\.(q|down)_proj)"}) {
+    with({{"target_modules", all}});
+    EXPECT_TRUE(load_adapter(folder_, model.params)) << all;
+    drop_layer("layers.1.self_attn.q_proj");
+    expect_refusal(model.params, ErrorCode::kData,
+                   "it has no tensors of model.layers.1.self_attn.q_proj");
+  }
+  with({{"target_modules", ".*q_proj"}});
+  expect_refusal(model.params, ErrorCode::kData, "does not name in `target_modules`");
+  with({{"target_modules", "All-Linear"}});
+  expect_refusal(model.params, ErrorCode::kData, "it has no tensors of model.layers.0.");
+  with({{"exclude_modules", R"(.*layers\.1\.mlp\..*)"}});
+  drop_layer("layers.1.mlp.down_proj");
+  EXPECT_TRUE(load_adapter(folder_, model.params));
+  with({{"target_modules", R"(.*(?<=q)_proj)"}});
+  expect_refusal(model.params, ErrorCode::kUnsupported,
+                 "the regular expression in `target_modules`: a look-behind, (?<...) is not "
+                 "evaluated here");
   with({{"target_modules", {7}}});
-  expect_refusal(model.params, ErrorCode::kData, "`target_modules` is no list of modules");
+  expect_refusal(model.params, ErrorCode::kData, "`target_modules` is not a list of modules");
 }
 
 TEST_F(PeftFolder, HeadsAndEmbeddingsHaveNoAdapters) {

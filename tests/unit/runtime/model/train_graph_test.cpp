@@ -41,10 +41,10 @@ TEST(TrainForward, GradientsAreTheTapes) {
   for (std::int64_t i = 0; i < 2; ++i)
     tape.forward_layer(i);
   tape.forward_final_norm();
-  tape.forward_head(batch.plan.targets, 0.9f, true);
+  tape.head().forward(batch.plan.targets, 0.9f, true);
   const std::vector<float> entropy_grad(c.size(), 0.125f);
-  tape.backward_head(c.data(), entropy_grad.data());
-  tape.backward_final_norm(tape.dhead_in());
+  tape.head().backward(c.data(), entropy_grad.data());
+  tape.backward_final_norm();
   for (std::int64_t i = 2; i-- > 0;)
     tape.backward_layer(i);
   tape.backward_embedding();
@@ -54,8 +54,8 @@ TEST(TrainForward, GradientsAreTheTapes) {
   const TokenLogprobs out =
       forward.logprobs(model.weights, batch.plan.plan, batch.plan.targets, 0.9f, true);
   ASSERT_EQ(out.logprobs.numel(), count);
-  EXPECT_TRUE(same_bits(out.logprobs.data_ptr<float>(), tape.logprobs().data(), count));
-  EXPECT_TRUE(same_bits(out.entropies.data_ptr<float>(), tape.entropies().data(), count));
+  EXPECT_TRUE(same_bits(out.logprobs.data_ptr<float>(), tape.head().logprobs().data(), count));
+  EXPECT_TRUE(same_bits(out.entropies.data_ptr<float>(), tape.head().entropies().data(), count));
   const at::Tensor weights = at::from_blob(c.data(), {count}, at::kFloat).clone();
   const at::Tensor loss = (out.logprobs * weights).sum() + (out.entropies * 0.125).sum();
   loss.backward();

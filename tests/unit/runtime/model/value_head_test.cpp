@@ -52,7 +52,7 @@ void forward(TrainTape& tape, const PackedWeights& weights, const ForwardPlan& p
   for (std::int64_t i = 0; i < tape.spec().layers; ++i)
     tape.forward_layer(i);
   tape.forward_final_norm();
-  tape.forward_values();
+  tape.head().forward_values();
 }
 
 // dL/dv of L = sum_i c_i v_i, with c as a batch's losses have it: not the same for all.
@@ -68,9 +68,9 @@ ParamStore gradient_of(core::TeamRunner& team, const ValueProblem& problem) {
   const ForwardPlan plan = problem.plan(team.size());
   TrainTape tape(team, problem.model.params, &grads);
   forward(tape, problem.model.weights, plan);
-  const auto c = coefficients(tape.values().size());
-  tape.backward_values(c.data());
-  tape.backward_final_norm(tape.dhead_in());
+  const auto c = coefficients(tape.head().values().size());
+  tape.head().backward_values(c.data());
+  tape.backward_final_norm();
   for (std::int64_t i = tape.spec().layers; i-- > 0;)
     tape.backward_layer(i);
   tape.backward_embedding();
@@ -184,7 +184,8 @@ TEST_P(ValueHead, BatchesTeamsAndThePassGiveTheSameBits) {
   EXPECT_TRUE(same_bits(grads.data(), other.data(), grads.size()));
   TrainTape tape(serial, problem.model.params, nullptr);
   forward(tape, problem.model.weights, problem.plan(1));
-  EXPECT_TRUE(same_bits(one.data(), tape.values().data(), static_cast<std::int64_t>(one.size())));
+  EXPECT_TRUE(
+      same_bits(one.data(), tape.head().values().data(), static_cast<std::int64_t>(one.size())));
   // Each sample alone: the rows of its prompt's end and of its response.
   std::vector<float> alone;
   for (const SampleGroup& group : problem.groups) {

@@ -1,6 +1,10 @@
-// Many at once: carried bytes move while the gateway's own strand is busy, and two hundred tunnels
-// that open at the same moment all come in.
+// Many at once: carried bytes move while the gateway's own strand is busy, two hundred tunnels that
+// open at the same moment all come in, and so does one behind a crowd that says nothing.
+#include "runtime/core/open_files.hpp"
 #include "tests/unit/runtime/net/gateway_support.hpp"
+#include "tests/unit/runtime/net/silent_ones.hpp"
+
+#include <sys/resource.h>
 
 #include <future>
 #include <set>
@@ -9,6 +13,21 @@ namespace troupe::net::test {
 namespace {
 
 class GatewayCrowd : public GatewayFixture {};
+
+// This process's soft limit on open files, while it lives.
+class OpenFiles {
+ public:
+  explicit OpenFiles(rlim_t most) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = most;
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~OpenFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
 
 }  // namespace
 
@@ -45,8 +64,23 @@ TEST_F(GatewayCrowd, CarriedBytesMoveWhileAPeerIsLetIn) {
   EXPECT_TRUE(second.get());
 }
 
+// A gateway that may take 32 at a time, with a thousand silent ones in its queue. Each was silent
+// in the queue for as long as it was there, so whoever speaks need not wait for a turn of every 32.
+TEST_F(GatewayCrowd, WhoSpeaksComesInThroughAQueueOfSilentOnes) {
+  core::raise_open_files_max();
+  {
+    const OpenFiles few(128);
+    open_gateway(token_auth(token_));
+  }
+  const SilentOnes crowd(gateway_->port(), 1000);
+  for (int i = 0; i < 3; ++i)
+    expect_open(token_auth(token_));
+  EXPECT_GT(crowd.again(), 1000u) << "they came again meanwhile";
+}
+
 TEST_F(GatewayCrowd, TwoHundredTunnelsThatOpenAtOnceAllComeIn) {
   constexpr std::size_t kTunnels = 200;
+  core::raise_open_files_max();
   open_gateway(token_auth(token_));
   std::vector<std::future<core::Result<std::unique_ptr<Tunnel>>>> opening;
   for (std::size_t i = 0; i < kTunnels; ++i)

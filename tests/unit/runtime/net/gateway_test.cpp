@@ -1,6 +1,7 @@
 // Everybody whom a gateway must refuse, over real sockets; after each of them the gateway goes on.
 #include "runtime/net/gateway.hpp"
 
+#include "runtime/core/open_files.hpp"
 #include "runtime/net/certificate.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/tls_context.hpp"
@@ -338,6 +339,7 @@ TEST_F(GatewayTest, ACrowdOfSilentOnesKeepsNobodyOut) {
 }
 
 TEST_F(GatewayTest, AsManyAsItCarriesAndOneMoreIsToldSo) {
+  core::raise_open_files_max();
   open_gateway(token_auth(token_));
   auto way = tunnel(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;

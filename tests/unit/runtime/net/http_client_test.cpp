@@ -2,6 +2,7 @@
 // once, and replaced without a failure when the server has closed them.
 #include "runtime/net/http_client.hpp"
 
+#include "runtime/async/io_threads.hpp"
 #include "runtime/async/scope.hpp"
 #include "tests/unit/runtime/net/net_support.hpp"
 
@@ -79,11 +80,8 @@ struct Outcome {
   std::string wrong;
 };
 
-async::task<core::Result<void>> caller(HttpClient* client,
-                                       std::string url,
-                                       int begin,
-                                       int end,
-                                       Outcome* outcome) {
+async::task<core::Result<void>> caller(
+    HttpClient* client, std::string url, int begin, int end, Outcome* outcome) {
   for (int i = begin; i < end; ++i) {
     const std::string body = "[" + std::to_string(i) + "]";
     auto reply = co_await client->post_json(url, body, kPatience, {});
@@ -97,11 +95,8 @@ async::task<core::Result<void>> caller(HttpClient* client,
 }
 
 // So many callers at a time, each with its share of the calls.
-async::task<void> call_many(HttpClient* client,
-                            std::string url,
-                            int callers,
-                            int calls,
-                            Outcome* outcome) {
+async::task<void> call_many(
+    HttpClient* client, std::string url, int callers, int calls, Outcome* outcome) {
   std::vector<async::task<core::Result<void>>> all;
   for (int i = 0; i < callers; ++i)
     all.push_back(caller(client, url, i * calls, (i + 1) * calls, outcome));

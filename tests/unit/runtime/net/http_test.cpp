@@ -5,7 +5,14 @@
 #include "runtime/net/http_server.hpp"
 #include "runtime/net/tls_context.hpp"
 #include "tests/unit/runtime/net/net_support.hpp"
+#include "tests/unit/runtime/net/silent_ones.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <future>
+#include <optional>
 #include <stdexcept>
 
 namespace troupe::net::test {
@@ -18,6 +25,14 @@ async::task<HttpResponse> answer(HttpRequest request) {
   response.body = request.method + " " + request.path + " [" + request.query + "] " +
                   std::string(find_header(request.headers, "CONTENT-type")) + " " + request.body;
   co_return response;
+}
+
+core::Result<HttpReply> http_post_json_blocking(const std::string& url,
+                                                std::string body,
+                                                core::Duration limit) {
+  async::IoThreads io(1);
+  HttpClient client;
+  return io.run(client.post_json(url, std::move(body), limit, {}));
 }
 
 class Http : public ::testing::Test {
@@ -289,6 +304,18 @@ TEST_F(Http, WhoSaysNothingGivesWayToWhoWaits) {
     ASSERT_TRUE(socket->send("body"));
     EXPECT_TRUE(socket->receive().ends_with("body"));
   }
+}
+
+// Each was silent in the system's queue for as long as it was there: no turn of every two is waited
+// for.
+TEST_F(Http, WhoSpeaksIsAnsweredThroughAQueueOfSilentOnes) {
+  HttpServerOptions options;
+  options.connections_max = 2;
+  open(std::move(options));
+  const SilentOnes crowd(server_->port(), 500);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(raw("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                    .starts_with("HTTP/1.1 200"));
 }
 
 TEST_F(Http, StopsWithConnectionsOpen) {

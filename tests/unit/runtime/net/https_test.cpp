@@ -81,7 +81,8 @@ TEST_F(Https, ConnectionsWithoutAHandshakeGiveWay) {
   std::vector<Socket> silent;
   for (int i = 0; i < 8; ++i) {
     silent.push_back(Socket::to(server_->port()));
-    if (i % 2 == 0) ASSERT_TRUE(silent.back().send("\x16\x03\x01"));  // as a handshake begins
+    if (i % 2 == 1) continue;
+    ASSERT_TRUE(silent.back().send("\x16\x03\x01"));  // as a handshake begins
   }
   std::vector<std::unique_ptr<TlsClient>> clients;
   for (int i = 0; i < 8; ++i) {

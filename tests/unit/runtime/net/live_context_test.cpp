@@ -103,7 +103,7 @@ TEST_F(LiveContextTest, FilesThatDoNotGoTogetherLeaveTheOldOnesInUse) {
   EXPECT_EQ(serial(context.current()), old);
   EXPECT_EQ(serial(context.current()), old);
   ASSERT_EQ(news_.size(), 1u) << "said once";
-  EXPECT_TRUE(holds(news_[0], "cannot be used, those from before stay")) << news_[0];
+  EXPECT_TRUE(holds(news_[0], "cannot be used; the old ones stay")) << news_[0];
   replace(auth.ca, other.ca);
   EXPECT_EQ(serial(context.current()), old);
   replace(auth.key, other.key);
@@ -142,14 +142,14 @@ TEST_F(LiveContextTest, WarnsFromSevenDaysBeforeTheEndOnceADay) {
   EXPECT_TRUE(news_.empty()) << news_[0];
   context.current(start + 23 * kDay + 60);
   ASSERT_EQ(news_.size(), 1u);
-  EXPECT_TRUE(holds(news_[0], " ends on ")) << news_[0];
+  EXPECT_TRUE(holds(news_[0], " expires on ")) << news_[0];
   context.current(start + 23 * kDay + 3600);
   EXPECT_EQ(news_.size(), 1u) << "said today";
   context.current(start + 24 * kDay + 60);
   EXPECT_EQ(news_.size(), 2u);
   context.current(start + 31 * kDay);
   ASSERT_EQ(news_.size(), 3u);
-  EXPECT_TRUE(holds(news_[2], " ended on ")) << news_[2];
+  EXPECT_TRUE(holds(news_[2], " expired on ")) << news_[2];
 }
 
 TEST_F(LiveContextTest, ACaThatEndsFirstIsWarnedOf) {
@@ -160,7 +160,7 @@ TEST_F(LiveContextTest, ACaThatEndsFirstIsWarnedOf) {
   write_chain(auth, 300 * kDay, 6 * kDay);
   context.current();
   ASSERT_EQ(news_.size(), 2u);
-  EXPECT_TRUE(holds(news_[1], "or its CA ends on")) << news_[1];
+  EXPECT_TRUE(holds(news_[1], "or its CA expires on")) << news_[1];
 }
 
 TEST_F(LiveContextTest, NewFilesEndTheWarnings) {
@@ -205,7 +205,7 @@ TEST_F(LiveContextTest, AGatewayAndATunnelChangeOverWhileTheyRun) {
 
 TEST_F(LiveContextTest, AGatewayToWhichNobodyComesWarnsToo) {
   open_gateway(files("one", 6));
-  EXPECT_TRUE(certificates_.saw(" ends on "));
+  EXPECT_TRUE(certificates_.saw(" expires on "));
 }
 
 }  // namespace troupe::net::test

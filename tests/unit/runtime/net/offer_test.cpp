@@ -1,9 +1,12 @@
 // A service of a host that nobody can dial, reached through a gateway by peers of other hosts.
 #include "runtime/net/offer.hpp"
 
+#include "runtime/async/run_on.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/socket_folder.hpp"
 #include "tests/unit/runtime/net/gateway_support.hpp"
 
+#include <future>
 #include <set>
 
 namespace troupe::net::test {
@@ -85,6 +88,35 @@ TEST_F(OfferTest, EachPeerGetsAConnectionOfItsOwn) {
               std::string(1, static_cast<char>('a' + i)) + "!");
   EXPECT_EQ(std::set<char>(seen.begin(), seen.end()).size(), static_cast<std::size_t>(kPeers));
   EXPECT_EQ(log_.text() + tunnel_log_.text() + offer_log_.text(), "");
+}
+
+// A peer that has proved itself waits for a connection on offer longer than for its proof.
+TEST_F(OfferTest, APeerWaitsForTheOneThatOffersWhenItIsSlow) {
+  open_gateway(token_auth(token_));
+  async::IoThreads slow{1};
+  auto offered = Offer::open(slow, "127.0.0.1", gateway_->port(), token_auth(token_), "rank",
+                             socket_, kPatience);
+  ASSERT_TRUE(offered) << offered.error().message;
+  auto way = tunnel(token_auth(token_), "rank");
+  ASSERT_TRUE(way) << way.error().message;
+  std::promise<void> gate;
+  async::post(slow.make_strand(), [held = gate.get_future().share()] { held.wait(); });
+  std::vector<Socket> near, far;
+  for (std::size_t i = 0; i <= limits::kOffers_ready; ++i) {
+    near.push_back(Socket::to((*way)->path()));
+    ASSERT_TRUE(near.back().send("hello"));
+  }
+  // Others that came after them have run out of time to prove themselves.
+  EXPECT_TRUE(Socket::to(gateway_->port()).closed());
+  gate.set_value();
+  for (std::size_t i = 0; i <= limits::kOffers_ready; ++i) {
+    far.push_back(next());
+    EXPECT_EQ(far.back().receive(5), "hello");
+  }
+  EXPECT_EQ(tunnel_log_.text(), "");
+  near.clear();
+  far.clear();
+  (*offered)->stop();
 }
 
 TEST_F(OfferTest, NobodyTakesTheNameOfAServiceOfTheGateway) {

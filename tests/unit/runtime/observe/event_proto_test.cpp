@@ -44,4 +44,13 @@ TEST(TensorboardWriter, FileIsNamedAndStartsWithTheVersion) {
   EXPECT_NE(test::read_file(writer->path()).find("brain.Event:2"), std::string::npos);
 }
 
+TEST(TensorboardWriter, ARunThatBeginsAnewHidesWhatCameBefore) {
+  test::TempFolder temp;
+  auto writer = observe::TensorboardWriter::create(temp.path(), 1700000000.5, std::nullopt);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->drop_earlier(1700000001.5));
+  const std::string start = observe::framed(observe::session_start_event(1700000001.5, 0));
+  EXPECT_TRUE(test::read_file(writer->path()).ends_with(start));
+}
+
 }  // namespace

@@ -76,29 +76,36 @@ TEST(Progress, JsonObjects) {
             "\"step_s\":6.0}\n{\"note\":\"a\\\"b\"}\n");
 }
 
-TEST(Progress, LiveBlockIsDrawnOverItself) {
-  Screen screen;
-  core::ManualClock clock;
-  Progress progress(screen.file(), {ProgressForm::kLive, false, 80}, clock, 0, 4);
-  progress.activity("generate 3/8");
-  const std::string first = "step 0/4  [........................]  0 s\ngenerate 3/8\n";
-  EXPECT_EQ(screen.text(), first);
-  clock.advance(10s);
-  progress.update(kRow);
-  const std::string second =
-      "\x1b[2A\r\x1b[Jstep 2/4  [############............]  10 s, ETA 10 s\n"
-      "reward 0.500   kl 0.25000   tokens/s 812   step 6 s\n"
-      "generate 3/8\n";
-  EXPECT_EQ(screen.text(), first + second);
-  progress.note("evaluated");
-  const std::string redrawn = second.substr(second.find("step"));
-  EXPECT_EQ(screen.text(), first + second + "\x1b[3A\r\x1b[J" + "evaluated\n" + redrawn);
+// What a drawing of the live line writes around it.
+std::string drawn(const std::string& line) {
+  return "\r\x1b[?7l" + line + "\x1b[K\x1b[?7h";
 }
 
-TEST(Progress, LiveBlockTellsOfTheCompanyAndItsClockGoesOn) {
+TEST(Progress, LiveLineIsDrawnOverItself) {
   Screen screen;
   core::ManualClock clock;
-  Progress progress(screen.file(), {ProgressForm::kLive, false, 80}, clock, 0, 4);
+  {
+    Progress progress(screen.file(), {ProgressForm::kLive, false, 120}, clock, 0, 4);
+    progress.activity("generate 3/8");
+    const std::string first = drawn("step 0/4  [........................]  0 s  generate 3/8");
+    EXPECT_EQ(screen.text(), first);
+    clock.advance(10s);
+    progress.update(kRow);
+    const std::string second = drawn(
+        "step 2/4  [############............]  reward 0.500  kl 0.25000  812 tokens/s  10 s left  "
+        "10 s so far  generate 3/8");
+    EXPECT_EQ(screen.text(), first + second);
+    progress.note("evaluated");
+    EXPECT_EQ(screen.text(), first + second + "\r\x1b[K" + "evaluated\n" + second);
+  }
+  EXPECT_TRUE(screen.text().ends_with("6 s a step  10 s left  10 s so far\x1b[K\x1b[?7h\n"))
+      << "the shell's prompt stands on a line of its own: " << screen.text();
+}
+
+TEST(Progress, LiveLineTellsOfTheCompanyAndItsClockGoesOn) {
+  Screen screen;
+  core::ManualClock clock;
+  Progress progress(screen.file(), {ProgressForm::kLive, false, 200}, clock, 0, 4);
   progress.redraw();
   EXPECT_EQ(screen.text(), "") << "nothing is drawn before there is something to tell";
   clock.advance(60s);
@@ -106,15 +113,13 @@ TEST(Progress, LiveBlockTellsOfTheCompanyAndItsClockGoesOn) {
       {2,
        0,
        {{"async/generators", 2}, {"async/staleness_mean", 0.5}, {"response/length_mean", 123.4}}});
-  const std::string company = "generators up 2   age of tokens 0.5 updates   response 123 tokens\n";
-  const std::string first =
-      "step 2/4  [############............]  1 min 00 s, ETA 1 min 00 s\n" + company;
+  const std::string company = "generators up 2  age of tokens 0.5 updates  response 123 tokens";
+  const std::string head = "step 2/4  [############............]  ";
+  const std::string first = drawn(head + company + "  1 min 00 s left  1 min 00 s so far");
   EXPECT_EQ(screen.text(), first);
   clock.advance(20s);
   progress.redraw();
-  EXPECT_EQ(screen.text(),
-            first + "\x1b[2A\r\x1b[Jstep 2/4  [############............]  1 min 20 s, ETA 40 s\n" +
-                company);
+  EXPECT_EQ(screen.text(), first + drawn(head + company + "  40 s left  1 min 20 s so far"));
 }
 
 TEST(Progress, EtaIsThatOfTheLastSteps) {
@@ -147,12 +152,21 @@ TEST(Progress, EtaLeavesEvaluationsOut) {
   EXPECT_EQ(screen.text(), "step=1/100 eta=3min18s\nstep=2/100 eta=3min16s\n");
 }
 
-TEST(Progress, LiveBlockFitsTheTerminal) {
+TEST(Progress, LiveLineFitsTheTerminal) {
   Screen screen;
   core::ManualClock clock;
-  Progress progress(screen.file(), {ProgressForm::kLive, false, 20}, clock, 0, 4);
+  Progress progress(screen.file(), {ProgressForm::kLive, false, 30}, clock, 0, 4);
   progress.activity(std::string(100, 'x'));
-  EXPECT_EQ(screen.text(), "step 0/4  [........\n" + std::string(19, 'x') + "\n");
+  // 29 columns: 8 of the step, a gap, 14 of the bar; no 12 are left for what goes on.
+  EXPECT_EQ(screen.text(), drawn("step 0/4  [............]"));
+}
+
+TEST(Progress, ColourDimsWhatGoesOn) {
+  Screen screen;
+  core::ManualClock clock;
+  Progress progress(screen.file(), {ProgressForm::kLive, true, 80}, clock, 0, 4);
+  progress.activity("training\x1b[2J");
+  EXPECT_EQ(screen.text(), drawn("step 0/4  [............]  0 s  \x1b[2mtraining[2J\x1b[0m"));
 }
 
 TEST(Progress, ResumedRunCountsItsOwnStepsForTheEta) {
@@ -169,6 +183,7 @@ TEST(Progress, FormFollowsFlagAndPlace) {
   EXPECT_EQ(observe::choose_form("auto", screen.file()), ProgressForm::kLines);
   EXPECT_EQ(observe::choose_form("json", screen.file()), ProgressForm::kJson);
   EXPECT_EQ(observe::choose_form("plain", screen.file()), ProgressForm::kLines);
+  EXPECT_EQ(observe::detect_style("auto", screen.file()).columns, 80u);
 }
 
 TEST(Progress, DurationsAreReadable) {

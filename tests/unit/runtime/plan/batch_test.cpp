@@ -2,7 +2,7 @@
 #include "runtime/plan/batch.hpp"
 
 #include "runtime/core/rng.hpp"
-#include "runtime/learn/micro_batch.hpp"
+#include "runtime/learn/rl/micro_batch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include "runtime/plan/role_memory.hpp"
 
 #include "runtime/core/rng.hpp"
-#include "runtime/learn/micro_batch.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/rl/micro_batch.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/trained_layout.hpp"
 #include "tests/unit/runtime/plan/counting_team.hpp"
@@ -49,7 +49,7 @@ struct Drawn {
            std::to_string(settings.optim.lanes) + ", adapters " +
            std::to_string(settings.optim.trained.lora.rank) + ", " +
            kernels::name_of(settings.optim.panels) +
-           (settings.optim.checkpointing ? ", checkpointing" : "");
+           (settings.optim.gradient_checkpointing_enable ? ", checkpointing" : "");
   }
 };
 
@@ -58,7 +58,7 @@ Drawn draw(std::uint64_t seed) {
   Drawn drawn;
   drawn.spec = drawn_spec(rng);
   drawn.settings.optim.panels = one_of(rng, std::vector{PanelDtype::kF32, PanelDtype::kBf16});
-  drawn.settings.optim.checkpointing = rng.next_below(2) == 0;
+  drawn.settings.optim.gradient_checkpointing_enable = rng.next_below(2) == 0;
   drawn.settings.optim.lanes = one_of<std::int64_t>(rng, {1, 1, 2, 5, 8});
   drawn.settings.optim.trained.lora.rank = one_of<std::int64_t>(rng, {0, 0, 8});
   drawn.settings.total_steps = 4;
@@ -105,7 +105,7 @@ TrainerFacts facts_of(const Drawn& drawn) {
   }
   facts.trained_layers = drawn.spec.layers - model::first_trained_layer(**layout);
   facts.panels = drawn.settings.optim.panels;
-  facts.checkpointing = drawn.settings.optim.checkpointing;
+  facts.checkpointing = drawn.settings.optim.gradient_checkpointing_enable;
   facts.rows = drawn.rows;
   facts.lanes = drawn.settings.optim.lanes;
   return facts;

@@ -63,18 +63,18 @@ TEST_F(EpisodeRows, ADialogueIsOneSampleWithATurnForEachCall) {
 TEST_F(EpisodeRows, KeptMassLiesAtItsTokens) {
   add({1, 2}, {3, 4});
   Call guided;
-  guided.drawn = {{7, 8}, {-2, -3}, experience::VersionRuns::all(1, 2), {-2, -0.5f}};
+  guided.drawn = {{7, 8}, {-2, -3}, experience::VersionRuns::all(1, 2), {{-2, -0.5f}}};
   const Ids prompt = {1, 2, 3, 4, 5};
   tree_.add(prompt, tree_.place(prompt), std::move(guided));
   add({1, 2, 3, 4, 5, 7, 8, 9}, {10});
   const auto made = samples();
   ASSERT_EQ(made.size(), 1u);
-  EXPECT_EQ(made[0].log_kept_mass, (std::vector<float>{0, 0, -2, -0.5f, 0}));
+  EXPECT_EQ(made[0].facts.log_kept_mass, (std::vector<float>{0, 0, -2, -0.5f, 0}));
   EXPECT_TRUE(experience::check_delivered(made[0]));
   const auto trace = training_trace("t", {}, made);
   EXPECT_EQ(trace["turns"][1]["metadata"]["log_kept_mass"].dump(), "[-2.0,-0.5]");
   auto short_of = made[0];
-  short_of.log_kept_mass.pop_back();
+  short_of.facts.log_kept_mass.pop_back();
   EXPECT_FALSE(experience::check_delivered(short_of));
 }
 

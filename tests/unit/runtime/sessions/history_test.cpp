@@ -1,6 +1,6 @@
 #include "runtime/sessions/history.hpp"
 
-#include "apps/bench/byte_tokenizer.hpp"
+#include "apps/cli/byte_tokenizer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::string read_template(const std::string& name) {
 
 // A model whose tokens are bytes, but for the one that ends a turn.
 dialects::ServedModel model_with(const std::string& source, const std::string& end) {
-  std::string tokenizer = app::byte_tokenizer().dump();
+  std::string tokenizer = cli::byte_tokenizer().dump();
   for (std::size_t at = 0; (at = tokenizer.find("<|end|>", at)) != tokenizer.npos; at += end.size())
     tokenizer.replace(at, 7, end);
   text::SpecialTokens special;

@@ -1,5 +1,7 @@
 #include "runtime/sessions/session.hpp"
 
+#include "runtime/core/checked_change.hpp"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -96,6 +98,8 @@ TEST(Session, RefusesCallsBeyondItsBoundsAndBehindItsEnd) {
 // A hostile client: as many forks of one prompt as there may be. Then it is told to begin another
 // session, and what it has is still found.
 TEST(Session, AHundredThousandCallsAreTakenAndNoMore) {
+  const bool checks = core::checks_invariants();
+  core::check_invariants(false);  // each looks at all calls
   Session session("s", {});
   CallPrompt prompt;
   prompt.tokens = {1};
@@ -107,6 +111,7 @@ TEST(Session, AHundredThousandCallsAreTakenAndNoMore) {
     call.drawn.versions = experience::VersionRuns::all(1, 2);
     session.add(*session.begin(prompt.tokens), prompt, std::move(call));
   }
+  core::check_invariants(checks);
   EXPECT_EQ(static_cast<std::size_t>(calls), SessionBounds().calls_max);
   EXPECT_NE(session.refusal().value_or("").find("begin another"), std::string::npos);
   const auto place = session.place(Ids{1, 5, 5, 8});

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <chrono>
+
 namespace {
 
 using namespace troupe;
@@ -56,16 +59,30 @@ TEST_F(FileHashes, AreThoseOfTheContent) {
 }
 
 TEST_F(FileHashes, ALargeFileIsRememberedUnlessItHasJustChanged) {
-  const std::string large(1 << 20, 'x');
-  test::put_file(temp_ / "a", large);
-  ASSERT_TRUE(cached_sha256(temp_ / "a"));
-  EXPECT_TRUE(entry().empty());
-  // The program itself is older than that.
-  const auto program = fs::read_symlink("/proc/self/exe");
-  const auto hash = cached_sha256(program);
+  using Time = std::chrono::system_clock::time_point;
+  test::put_file(temp_ / "a", std::string(1 << 20, 'x'));
+  struct stat at {};
+  ASSERT_EQ(::stat((temp_ / "a").c_str(), &at), 0);
+  const auto time_of = [](const timespec& time) {
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  const Time changed(std::max(time_of(at.st_mtim), time_of(at.st_ctim)));
+  const Time settled = changed + std::chrono::seconds(2);
+  for (const Time now : {changed, changed + std::chrono::seconds(1), settled}) {
+    ASSERT_TRUE(cached_sha256(temp_ / "a", nullptr, now));
+    EXPECT_TRUE(entry().empty());
+  }
+  const auto hash = cached_sha256(temp_ / "a", nullptr, settled + std::chrono::nanoseconds(1));
   ASSERT_TRUE(hash);
-  EXPECT_EQ(entry().filename(), sha256_text(program.string()));
+  EXPECT_EQ(entry().filename(), sha256_text((temp_ / "a").string()));
   EXPECT_NE(test::read_file(entry()).find(*hash), std::string::npos);
+}
+
+TEST_F(FileHashes, ASmallFileIsNotRemembered) {
+  test::put_file(temp_ / "a", std::string((1 << 20) - 1, 'x'));
+  const auto later = std::chrono::system_clock::now() + std::chrono::hours(1);
+  ASSERT_TRUE(cached_sha256(temp_ / "a", nullptr, later));
+  EXPECT_TRUE(entry().empty());
 }
 
 TEST_F(FileHashes, ARememberedHashHoldsUntilTheFileChanges) {

@@ -1,6 +1,7 @@
 // What --resume does with what it finds.
 #include "runtime/store/run_start.hpp"
 
+#include "tests/unit/runtime/store/saved_checkpoint.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -18,11 +19,11 @@ class RunStarts : public testing::Test {
     config_.run.path = (temp_ / "run").string();
   }
 
-  core::Result<store::RunStart> start() { return store::start_run(config_, {}); }
+  core::Result<store::RunStart> start() { return store::start_run(config_, {}, may_grow_); }
 
   void save(std::uint64_t step, const fs::path& run) {
     store::CheckpointStore checkpoints(run / "ckpt", 10);
-    ASSERT_TRUE(checkpoints.save(step, "{}", [](const fs::path& folder) {
+    ASSERT_TRUE(test::save_checkpoint(checkpoints, step, "{}", [](const fs::path& folder) {
       test::put_file(folder / "weights", "w");
       return core::Result<void>{};
     }));
@@ -47,6 +48,7 @@ class RunStarts : public testing::Test {
 
   test::TempFolder temp_;
   config::TrainConfig config_;
+  bool may_grow_ = false;
 };
 
 // It had a default once.
@@ -146,10 +148,9 @@ TEST_F(RunStarts, AnotherConfigurationIsToldHowToBranch) {
   EXPECT_EQ(run.error().message.find("--resume off"), std::string::npos) << run.error().message;
 }
 
-TEST_F(RunStarts, ALongerRunGoesOnWhereTheLearningRateDoesNotAskForItsLength) {
+TEST_F(RunStarts, ALongerRunGoesOnWhereNothingAsksForItsLength) {
   config_.train.max_steps = 6;
-  config_.actor.lr_warmup_ratio = 0;
-  config_.actor.min_lr_ratio = 1;
+  may_grow_ = true;
   run_six_steps();
   config_.train.max_steps = 9;
   auto run = start();
@@ -185,7 +186,7 @@ TEST_F(RunStarts, ACheckThatRefusesTouchesNothing) {
     EXPECT_FALSE(branch);
     return core::fail(core::ErrorCode::kConfig, "other data");
   };
-  const auto run = store::start_run(config_, {}, refuse);
+  const auto run = store::start_run(config_, {}, false, refuse);
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().message, "other data");
   EXPECT_EQ(metric_lines(), 6u);
@@ -234,6 +235,36 @@ TEST_F(RunStarts, PathBranchesIntoAFreshFolder) {
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->checkpoint->step, 2u);
   EXPECT_EQ(run->folder.path(), temp_ / "branch");
+}
+
+TEST_F(RunStarts, ABranchWithoutACheckpointOfItsOwnBeginsWhereItDidBefore) {
+  run_six_steps();
+  config_.resume = (temp_ / "run/ckpt/step_000004").string();
+  config_.run.path = (temp_ / "branch").string();
+  std::uint64_t id = 0;
+  {
+    auto run = start();
+    ASSERT_TRUE(run) << run.error().message;
+    id = run->folder.generation().run_id();
+    test::put_file(run->folder.metrics_file(), "{\"step\": 5}\n{\"step\": 6}\n");
+    fs::create_directories(run->folder.experience_folder());
+    test::put_file(run->folder.experience_folder() / "step_000007.log", "");
+  }
+  {
+    auto again = start();
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->checkpoint->step, 4u);
+    EXPECT_EQ(again->first, 4u);
+    EXPECT_EQ(again->folder.generation().run_id(), id) << "it is the same run";
+    EXPECT_EQ(test::read_file(again->folder.metrics_file()), "");
+    EXPECT_TRUE(fs::exists(again->folder.experience_folder() / "step_000007.log"));
+    test::put_file(again->folder.metrics_file(), "{\"step\": 5}\n");
+  }
+  config_.actor.adam.lr = 5e-5;
+  EXPECT_FALSE(start()) << "with another configuration it is another branch";
+  config_.actor.adam.lr = config::TrainConfig().actor.adam.lr;
+  save(5, config_.run.path);
+  EXPECT_FALSE(start()) << "it has a checkpoint, which would be lost";
 }
 
 TEST_F(RunStarts, PathBehindNewerOnesIsRefused) {

@@ -1,6 +1,6 @@
-// tokenizer.json files that come with a foreign model and mean harm: steps that would make gigabytes
-// of a line of text. Each is refused when it is read or at the text, within a memory that is capped;
-// the steps of real tokenizers are taken.
+// tokenizer.json files that come with a foreign model and mean harm: steps that would make
+// gigabytes of a line of text. Each is refused when it is read or at the text, within a memory that
+// is capped; the steps of real tokenizers are taken.
 #include "runtime/text/limits.hpp"
 #include "runtime/text/tokenizer.hpp"
 #include "tests/unit/runtime/text/fixture.hpp"
@@ -113,8 +113,8 @@ std::vector<Hostile> hostile_files() {
          return ends;
        }(),
        "bytes"},
-      {"bytes of bytes of bytes",
-       with("pre_tokenizer", in_order("pretokenizers", byte_level, 40)), "é", "pre-tokenizers"},
+      {"bytes of bytes of bytes", with("pre_tokenizer", in_order("pretokenizers", byte_level, 40)),
+       "é", "pre-tokenizers"},
       {"a template of very many ids", with("post_processor", template_of(100'000, 1'000)), "a",
        "post-processors"},
       {"templates of templates",
@@ -139,10 +139,10 @@ TEST(HostileTokenizer, StepsThatGrowATextAreRefused) {
 }
 
 TEST(HostileTokenizer, TheStepsOfRealTokenizersAreTaken) {
-  const json mistral = {{"type", "Sequence"},
-                        {"normalizers",
-                         {{{"type", "Prepend"}, {"prepend", "▁"}},
-                          replace_step({{"String", " "}}, "▁")}}};
+  const json mistral = {
+      {"type", "Sequence"},
+      {"normalizers",
+       {{{"type", "Prepend"}, {"prepend", "▁"}}, replace_step({{"String", " "}}, "▁")}}};
   const json xlnet = {{"type", "Sequence"},
                       {"normalizers",
                        {replace_step({{"String", "``"}}, "\""),

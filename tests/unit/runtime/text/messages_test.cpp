@@ -105,9 +105,9 @@ constexpr const char* kObjectArguments =
         {"name": "f", "arguments": {"a": [1, 2], "b": "é"}}}]})";
 
 TEST(MessageForms, ArgumentsAreDecodedOnceAndTextWhereTheTemplateWantsText) {
-  const char* json = "{{ messages[0].tool_calls[0].function.arguments | tojson }}";
-  EXPECT_EQ(made(json, kTextArguments), R"({"a": [1, 2], "b": "é"})");
-  EXPECT_EQ(made(json, kObjectArguments), R"({"a": [1, 2], "b": "é"})");
+  const char* as_json = "{{ messages[0].tool_calls[0].function.arguments | tojson }}";
+  EXPECT_EQ(made(as_json, kTextArguments), R"({"a": [1, 2], "b": "é"})");
+  EXPECT_EQ(made(as_json, kObjectArguments), R"({"a": [1, 2], "b": "é"})");
   // A template that joins them to a text, and one that prints them: both want text.
   for (const char* text : {"{{ 'x' + messages[0].tool_calls[0].function.arguments }}",
                            "x{{ messages[0].tool_calls[0].function.arguments }}"}) {
@@ -131,8 +131,9 @@ TEST(MessageForms, PartsAreAListAndOneTextWhereTheTemplateReadsNoList) {
   EXPECT_EQ(made("{% for p in messages[0].content %}<{{ p.text }}>{% endfor %}", parts), "<a><b>");
   EXPECT_EQ(made("{{ 'x' + messages[0].content }}", parts), "xab");
   EXPECT_EQ(made("x{{ messages[0].content | trim }}", parts), "xab") << "never as Python's list";
-  EXPECT_EQ(made("{{ raise_exception('no') }}", parts), "error: test: the chat template refuses "
-                                                       "these messages: no");
+  EXPECT_EQ(made("{{ raise_exception('no') }}", parts),
+            "error: test: the chat template refuses "
+            "these messages: no");
 }
 
 }  // namespace

@@ -31,7 +31,6 @@ TEST_F(SpecialTokensOf, FolderWithoutConfigsHasNone) {
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->bos_id(), std::nullopt);
   EXPECT_TRUE(tokenizer->eos_ids().empty());
-  EXPECT_FALSE(tokenizer->pad_id());
 }
 
 TEST_F(SpecialTokensOf, SpellingsMayBeStringsOrObjects) {
@@ -61,27 +60,15 @@ TEST_F(SpecialTokensOf, SpecialTokensMapFillsWhatTheConfigLeavesOpen) {
   const auto tokenizer = load();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->eos_ids(), std::vector<TokenId>{kEnd});
-  EXPECT_EQ(*tokenizer->pad_id(), 'p');
+  EXPECT_EQ(tokenizer->special().pad, "p");
 }
 
 TEST_F(SpecialTokensOf, PadIdOfGenerationConfigIsTheFallback) {
   folder_.write("generation_config.json", R"({"pad_token_id": 7, "bos_token_id": 5})");
   const auto tokenizer = load();
   ASSERT_TRUE(tokenizer);
-  EXPECT_EQ(*tokenizer->pad_id(), 7);
+  EXPECT_EQ(tokenizer->special().pad_id, 7);
   EXPECT_EQ(tokenizer->bos_id(), 5);
-}
-
-TEST_F(SpecialTokensOf, MissingPadSaysWhatWhereAndWhichKey) {
-  folder_.write("tokenizer_config.json", R"({"eos_token": "<|end|>"})");
-  const auto pad = load()->pad_id();
-  ASSERT_FALSE(pad);
-  EXPECT_EQ(pad.error().code, ErrorCode::kConfig);
-  for (const std::string& part :
-       {folder_.path().string(), std::string("padding token"),
-        std::string("\"pad_token\": \"<|end|>\""), std::string("tokenizer_config.json")}) {
-    EXPECT_NE(pad.error().message.find(part), std::string::npos) << pad.error().message;
-  }
 }
 
 TEST_F(SpecialTokensOf, SpellingOutsideTheVocabularyNamesItsKey) {

@@ -154,8 +154,8 @@ TEST(RemoteWeightSubscriber, TakesNoSizesFromAStream) {
   expect_fault(with([](auto& head) { head.image_bytes = ~0ull / 8; }), ErrorCode::kData,
                "size of the image");
   expect_fault(with([](auto& head) { head.bucket_bytes = 1ull << 40; }), ErrorCode::kData,
-               "is not taken");
-  expect_fault(with([](auto& head) { head.bucket_bytes = 0; }), ErrorCode::kData, "is not taken");
+               "is refused");
+  expect_fault(with([](auto& head) { head.bucket_bytes = 0; }), ErrorCode::kData, "is refused");
   expect_fault(with([](auto& head) { head.buckets = 0xffffffff; }), ErrorCode::kData,
                "number of buckets");
   expect_fault(with([](auto& head) { head.layout_hash ^= 1; }), ErrorCode::kData,
@@ -168,7 +168,7 @@ TEST(RemoteWeightSubscriber, TakesNoSizesFromAStream) {
   Answer answer;
   answer.version = 3;
   std::memcpy(bytes.data(), &answer, sizeof answer);
-  expect_fault(bytes, ErrorCode::kData, "gives version 3 to one who asked for 4");
+  expect_fault(bytes, ErrorCode::kData, "gives version 3 instead of 4");
   answer.status = static_cast<AnswerStatus>(99);
   std::memcpy(bytes.data(), &answer, sizeof answer);
   expect_fault(bytes, ErrorCode::kData, "unknown status 99");

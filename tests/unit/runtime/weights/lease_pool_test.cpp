@@ -33,10 +33,7 @@ TEST(LeasePool, AHundredReceiversNeverCauseAFourthSnapshot) {
   std::vector<SimulatedReceiver> receivers(100);
   const auto end = [&](SimulatedReceiver& one) {
     EXPECT_EQ(one.lease->version(), one.version) << "written while it was leased";
-    if (std::exchange(one.keeps, false) &&
-        std::none_of(receivers.begin(), receivers.end(), [](auto& other) { return other.keeps; })) {
-      pool.keep_none();
-    }
+    if (std::exchange(one.keeps, false)) pool.stop_keeping();
     pool.end_lease(one.lease);
   };
   pool.on_want_back([&] {
@@ -102,7 +99,7 @@ TEST(LeasePool, AReceiverThatReadsTheNewestCostsNoThirdSnapshot) {
     auto lease = pool.lease_newest(true);
     EXPECT_TRUE(pool.keeps(lease));
     EXPECT_FALSE(pool.keeps_older());
-    pool.keep_none();
+    pool.stop_keeping();
     pool.end_lease(lease);
   }
   EXPECT_EQ(pool.made(), 2u);

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <set>
 
 namespace troupe::weights {
@@ -27,8 +26,8 @@ class RelayBookTest : public testing::Test {
                     RelayFault fault = RelayFault::kNone) {
     RelayBook::Ask ask;
     ask.place.number = number;
-    std::strcpy(ask.place.socket, "@socket");
-    if (reachable_) std::strcpy(ask.place.address, "host:1");
+    ask.place.socket = "@socket";
+    if (reachable_) ask.place.address = "host:1";
     ask.host = host;
     ask.turn = ++turn_;
     ask.content = {kernels::PanelDtype::kF32, version_, kAll};
@@ -37,7 +36,7 @@ class RelayBookTest : public testing::Test {
     ask.fault = fault;
     const auto place = book_.choose(ask, now_);
     if (place) {
-      EXPECT_NE(place->socket[0] == 0, place->address[0] == 0) << "one way to go";
+      EXPECT_NE(place->socket.empty(), place->address.empty()) << "one way to go";
     }
     return place ? place->number : 0;
   }

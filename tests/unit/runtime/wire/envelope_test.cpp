@@ -243,5 +243,14 @@ TEST(Envelope, PingPongAndShutdownAreTheHosts) {
   EXPECT_FALSE(read_pong(ack_frame(some_header())));
 }
 
+TEST(Envelope, AWantOfMemoryIsNoMalformedFrame) {
+  using Type = kj::Exception::Type;
+  const auto code_of = [](Type type) {
+    return translate(kj::Exception(type, __FILE__, __LINE__, kj::heapString("calloc"))).error.code;
+  };
+  EXPECT_EQ(code_of(Type::OVERLOADED), ErrorCode::kResources);
+  EXPECT_EQ(code_of(Type::FAILED), ErrorCode::kData);
+}
+
 }  // namespace
 }  // namespace troupe::wire

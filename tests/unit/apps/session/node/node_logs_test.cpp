@@ -1,7 +1,8 @@
 // What nodes print, in the run folder: nothing twice, nothing dangerous, nothing without end.
 #include "apps/session/node/node_logs.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
+#include "apps/session/limits.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -61,13 +62,13 @@ TEST_F(NodeLogsTest, StrangeContentIsMadeSafe) {
   EXPECT_EQ(last[0].find('\x1b'), std::string::npos);
   EXPECT_EQ(last[0].find('\xff'), std::string::npos);
   EXPECT_EQ(last[1], "ab c");
-  EXPECT_EQ(last[2].size(), actors::limits::kLogLine_bytes_max);
+  EXPECT_EQ(last[2].size(), actors::node::limits::kLogLine_bytes_max);
   EXPECT_EQ(written(), last[0] + "\n" + last[1] + "\n" + last[2] + "\n");
 }
 
 TEST_F(NodeLogsTest, AFloodIsCutAndTheLossIsSaidInOneLine) {
   const std::string line(1023, 'x');
-  const std::size_t fit = actors::limits::kNodeLog_rate_max / 1024;
+  const std::size_t fit = limits::kNodeLog_rate_max / 1024;
   for (std::size_t i = 0; i < 2 * fit; ++i)
     logs_->put(put_of(i, {line}), 7, second(1));
   logs_->put(put_of(2 * fit + 5, {"after"}, 5), 7, second(3));
@@ -80,11 +81,10 @@ TEST_F(NodeLogsTest, AFloodIsCutAndTheLossIsSaidInOneLine) {
 TEST_F(NodeLogsTest, ALongFileBeginsAnewAndTheLastOneIsKept) {
   const std::filesystem::path file = folder_.path() / "gpu1.log";
   std::ofstream(file) << "old\n";
-  std::filesystem::resize_file(file, actors::limits::kNodeLog_bytes_max);
+  std::filesystem::resize_file(file, limits::kNodeLog_bytes_max);
   logs_->put(put_of(0, {"new"}), 7, second(1));
   EXPECT_EQ(written(), "new\n");
-  EXPECT_EQ(std::filesystem::file_size(folder_.path() / "gpu1.log.1"),
-            actors::limits::kNodeLog_bytes_max);
+  EXPECT_EQ(std::filesystem::file_size(folder_.path() / "gpu1.log.1"), limits::kNodeLog_bytes_max);
 }
 
 TEST_F(NodeLogsTest, TheEndOfALocalNodesFileIsRead) {
@@ -96,13 +96,13 @@ TEST_F(NodeLogsTest, TheEndOfALocalNodesFileIsRead) {
     out << "troupe: bug\x1b[0m";
   }
   const Lines last = logs_->last_lines("node/policy");
-  ASSERT_EQ(last.size(), actors::limits::kLastLines_max);
+  ASSERT_EQ(last.size(), limits::kLastLines_max);
   EXPECT_EQ(last.front(), "line 4991");
   EXPECT_EQ(last.back(), "troupe: bug[0m");
 }
 
 TEST_F(NodeLogsTest, NoMoreThanSoManyNamesHaveFiles) {
-  for (std::size_t i = 0; i < actors::limits::kNodeLogs_max + 3; ++i) {
+  for (std::size_t i = 0; i < limits::kNodeLogs_max + 3; ++i) {
     actors::PutLog put = put_of(0, {"here"});
     put.node = "node/n" + std::to_string(i);
     logs_->put(std::move(put), 7, second(1));
@@ -111,8 +111,8 @@ TEST_F(NodeLogsTest, NoMoreThanSoManyNamesHaveFiles) {
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator(folder_.path()))
     ++files;
-  EXPECT_EQ(files, actors::limits::kNodeLogs_max);
+  EXPECT_EQ(files, limits::kNodeLogs_max);
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -1,7 +1,8 @@
 // What a process and its children print, kept by another process.
 #include "apps/session/node/output_keeper.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/node/limits.hpp"
+#include "apps/session/limits.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -14,12 +15,13 @@
 #include <functional>
 #include <sstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 class OutputKeeperTest : public testing::Test {
  protected:
-  // Runs `work` in a process whose output is kept; returns the log once its keeper has ended.
+  // Runs `work` in a process whose output is kept; returns the log once its keeper has ended and
+  // was waited for.
   std::string kept(const std::function<void()>& work) {
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -30,15 +32,18 @@ class OutputKeeperTest : public testing::Test {
     }
     int status = 0;
     ::waitpid(pid, &status, 0);
-    while (keeper_writes(log_))
+    while (reap_keepers() == 0)
       ::sched_yield();
+    EXPECT_FALSE(keeper_writes(log_));
     return troupe::test::read_file(log_);
   }
-  // The child of this process that keeps its output.
+  // The process that keeps this one's output: its sister.
   static pid_t keeper() {
-    pid_t pid = 0;
-    std::ifstream("/proc/self/task/" + std::to_string(::getpid()) + "/children") >> pid;
-    return pid;
+    const std::string parent = std::to_string(::getppid());
+    std::ifstream children("/proc/" + parent + "/task/" + parent + "/children");
+    for (pid_t pid = 0; children >> pid;)
+      if (pid != ::getpid()) return pid;
+    return 0;
   }
   troupe::test::TempFolder folder_;
   std::filesystem::path log_ = folder_ / "reward.log";
@@ -54,12 +59,12 @@ TEST_F(OutputKeeperTest, LinesOfAProcessAndItsChildrenAreSafeAndBounded) {
     std::fputs(std::string(100'000, 'x').c_str(), stderr);  // one line without an end
   });
   EXPECT_EQ(text, "plain\n]0;titlehere\nof a child\n" +
-                      std::string(actors::limits::kLogLine_bytes_max, 'x') + "\n");
+                      std::string(actors::node::limits::kLogLine_bytes_max, 'x') + "\n");
 }
 
 TEST_F(OutputKeeperTest, AFloodIsCountedAndALongLogIsSetAside) {
   std::ofstream(log_) << "old";
-  std::filesystem::resize_file(log_, actors::limits::kNodeLog_bytes_max);
+  std::filesystem::resize_file(log_, limits::kNodeLog_bytes_max);
   const std::string text = kept([] {
     const std::string line(1023, 'y');
     for (int i = 0; i < 100'000; ++i)
@@ -67,7 +72,7 @@ TEST_F(OutputKeeperTest, AFloodIsCountedAndALongLogIsSetAside) {
   });
   EXPECT_LT(text.size(), 4u << 20);
   EXPECT_NE(text.find(" lines were dropped here: too many at a time\n"), std::string::npos);
-  EXPECT_EQ(std::filesystem::file_size(log_.string() + ".1"), actors::limits::kNodeLog_bytes_max);
+  EXPECT_EQ(std::filesystem::file_size(log_.string() + ".1"), limits::kNodeLog_bytes_max);
 }
 
 TEST_F(OutputKeeperTest, TheLastWordsOfAKilledProcessAreKept) {
@@ -95,4 +100,4 @@ TEST_F(OutputKeeperTest, WithoutItsKeeperAProcessReadsItself) {
   EXPECT_TRUE(text.starts_with("before\nzzz")) << text.substr(0, 80);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

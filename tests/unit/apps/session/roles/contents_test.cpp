@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 const Hashes kThen = {{"data.prompt_dataset", std::string(64, 'a')},
@@ -47,4 +47,4 @@ TEST(Contents, DifferWhereBothSidesKnowThem) {
   EXPECT_TRUE(found[1].only_warns);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

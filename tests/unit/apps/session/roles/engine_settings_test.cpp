@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 TEST(EngineSettings, TheDefaultsAreTheEngines) {
@@ -52,4 +52,4 @@ TEST(LeftOverNote, CountsWhatFillsNoUpdate) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace troupe::app {
+namespace troupe::session {
 
 TEST(LearnTables, EveryWordOfTheConfigurationReachesItsRow) {
   config::TrainConfig config;
@@ -19,12 +19,12 @@ TEST(LearnTables, EveryWordOfTheConfigurationReachesItsRow) {
   }
   for (const learn::Estimator& row : learn::Estimator::all()) {
     config.algo.advantage.estimator = row.name;
-    EXPECT_EQ(trainer_settings(config, 1).algo.estimator->name, row.name);
+    EXPECT_EQ(trainer_settings(config, 1).algo.advantage.estimator->name, row.name);
     EXPECT_EQ(has_critic(config), row.has_critic) << row.name;
   }
   for (const learn::Correction& row : learn::Correction::all()) {
     config.algo.correction.type = row.name;
-    EXPECT_EQ(trainer_settings(config, 1).algo.correction->name, row.name);
+    EXPECT_EQ(trainer_settings(config, 1).algo.correction.type->name, row.name);
   }
 }
 
@@ -52,6 +52,54 @@ TEST(LearnTables, TheirRuleReadsTheConfiguration) {
   EXPECT_FALSE(rules[0](config).has_value()) << "dpo.loss is read by dpo alone";
 }
 
+// Each key that a method's row names is a number (or the name of a loss) that the method reads, and
+// its value reaches the loss.
+TEST(LearnTables, TheKeysOfAMethodReachItsLoss) {
+  for (const learn::Method& method : learn::Method::all()) {
+    SCOPED_TRACE(method.name);
+    config::TrainConfig config;
+    config.method = config::method_named(method.name);
+    const auto give = [&](std::string_view key, const std::string& value) {
+      const config::Row* row = config::keys().find(key);
+      ASSERT_NE(row, nullptr) << key;
+      EXPECT_TRUE(row->is_read_by(config.method)) << key;
+      ASSERT_TRUE(row->set(config, {std::string(key), {value}, false, "a test"}));
+    };
+    for (const config::Row& row : config::keys().rows()) {
+      const bool other = row.name.ends_with(".beta") && row.name != method.beta;
+      EXPECT_FALSE(!method.beta.empty() && other && row.is_read_by(config.method)) << row.name;
+    }
+    if (!method.beta.empty()) give(method.beta, "0.625");
+    if (!method.nll_key.empty()) give(method.nll_key, "0.375");
+    if (!method.pair_loss_key.empty()) give(method.pair_loss_key, "hinge");
+    const learn::LossSettings loss = supervised_settings(config, 1).loss;
+    EXPECT_EQ(loss.method->name, method.name);
+    EXPECT_EQ(loss.beta, method.beta.empty() ? learn::LossSettings().beta : 0.625);
+    EXPECT_EQ(loss.nll_coef, method.nll_key.empty() ? 0 : 0.375);
+    EXPECT_EQ(loss.pair_loss.has_value(), !method.pair_loss_key.empty());
+  }
+}
+
+TEST(TrainerSettings, ARunMayGrowWhereNoLearningRateKnowsItsLength) {
+  config::TrainConfig config;
+  const auto flatten = [](auto& section) {
+    section.lr_warmup_ratio = 0;
+    section.min_lr_ratio = 1;
+  };
+  EXPECT_FALSE(may_grow(config));
+  flatten(config.actor);
+  for (const learn::Estimator& estimator : learn::Estimator::all()) {
+    config.algo.advantage.estimator = estimator.name;
+    EXPECT_EQ(may_grow(config), !estimator.has_critic) << estimator.name;
+  }
+  config.algo.advantage.estimator = "vtrace";
+  flatten(config.critic);
+  EXPECT_TRUE(may_grow(config));
+  config.method = config::kSft;
+  config.critic.lr_warmup_ratio = 0.5;
+  EXPECT_TRUE(may_grow(config)) << "it has no critic";
+}
+
 TEST(TrainerSettings, LanesReachEveryTrainer) {
   config::TrainConfig config;
   config.train.lanes = 4;
@@ -63,10 +111,10 @@ TEST(TrainerSettings, LanesReachEveryTrainer) {
 
 TEST(TrainerSettings, ACriticCheckpointsAsThePolicyDoes) {
   config::TrainConfig config;
-  EXPECT_FALSE(critic_settings(config, 1, {}).optim.checkpointing);
+  EXPECT_FALSE(critic_settings(config, 1, {}).optim.gradient_checkpointing_enable);
   config.actor.gradient_checkpointing_enable = true;
   config.actor.param_dtype = config::ParamDtype::kBf16;
-  EXPECT_TRUE(critic_settings(config, 1, {}).optim.checkpointing);
+  EXPECT_TRUE(critic_settings(config, 1, {}).optim.gradient_checkpointing_enable);
   EXPECT_EQ(critic_settings(config, 1, {}).optim.panels, kernels::PanelDtype::kF32);
 }
 
@@ -90,7 +138,7 @@ TEST(TrainerSettings, DefaultsThatDependOnOtherKeys) {
   config.rollout.max_new_tokens = 77;
   config.train.max_epochs = 3;
   auto settings = trainer_settings(config, 5);
-  EXPECT_EQ(settings.algo.reducer_constant, 77.0);
+  EXPECT_EQ(settings.algo.reducer_tokens(), 77.0);
   EXPECT_EQ(settings.algo.shaping.response_tokens_max, 77);
   EXPECT_EQ(settings.total_steps, 15);
   EXPECT_LT(settings.ema_beta, 0);
@@ -100,11 +148,11 @@ TEST(TrainerSettings, DefaultsThatDependOnOtherKeys) {
   config.train.enable_ema = true;
   config.critic.freezing_steps = 4;
   settings = trainer_settings(config, 5);
-  EXPECT_EQ(settings.algo.reducer_constant, 12.0);
+  EXPECT_EQ(settings.algo.reducer_tokens(), 12.0);
   EXPECT_EQ(settings.ema_beta, 0.992);
   EXPECT_EQ(settings.freezing_steps, 0u) << "nobody learns while the policy waits without a critic";
   config.algo.advantage.estimator = "gae";
   EXPECT_EQ(trainer_settings(config, 5).freezing_steps, 4u);
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

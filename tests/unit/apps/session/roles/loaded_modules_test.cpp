@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -40,4 +40,4 @@ TEST(LoadedModules, WhatIsNoReportIsIgnored) {
   EXPECT_TRUE(saved.empty());
 }
 
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace troupe::app {
+namespace troupe::session {
 namespace {
 
 using config::Builder;
@@ -92,4 +92,4 @@ TEST(RunTable, ReferencePageIsCurrent) {
 }
 
 }  // namespace
-}  // namespace troupe::app
+}  // namespace troupe::session

@@ -21,8 +21,8 @@ class Baselines : public ::testing::Test {
     std::ofstream(file_, std::ios::binary) << text;
     return read_baseline(file_, "prompt");
   }
-  static EvalProblem problem(std::vector<double> scores, std::vector<double> rated = {}) {
-    EvalProblem out;
+  static session::EvalProblem problem(std::vector<double> scores, std::vector<double> rated = {}) {
+    session::EvalProblem out;
     out.scores = std::move(scores);
     out.rated = std::move(rated);
     return out;
@@ -55,7 +55,7 @@ TEST_F(Baselines, DifferencesArePairedByProblem) {
 
 TEST_F(Baselines, AConstantDifferenceHasNoWidth) {
   std::string rows;
-  std::vector<EvalProblem> problems;
+  std::vector<session::EvalProblem> problems;
   std::vector<std::string> prompts;
   for (int i = 0; i < 50; ++i) {
     rows += "{\"prompt\":\"" + std::to_string(i) + "\",\"prompt_id\":" + std::to_string(i) +

@@ -2,8 +2,7 @@
 // comments; GB are 1e9 bytes, P is the number of weights, E of the embedding), and its bad inputs.
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/plan/plan_facts.hpp"
-#include "apps/troupe/plan/plan_report.hpp"
+#include "apps/troupe/plan/plan_flags.hpp"
 #include "apps/troupe/plan/plan_words.hpp"
 #include "runtime/config/read.hpp"
 
@@ -120,7 +119,7 @@ class PlanOf : public testing::Test {
   core::Result<void> make(const std::vector<std::string>& words) {
     bool help = false;
     TROUPE_TRY_ASSIGN(flags, read_plan_flags(words, help));
-    TROUPE_TRY_ASSIGN(builder, config::read(run_table(), flags.config));
+    TROUPE_TRY_ASSIGN(builder, config::read(session::run_table(), flags.config));
     TROUPE_TRY_ASSIGN(config, builder.finish());
     TROUPE_TRY_SET(facts_, plan_facts(config, builder.origins(), flags));
     TROUPE_TRY_SET(plan_, plan::plan_of(facts_));

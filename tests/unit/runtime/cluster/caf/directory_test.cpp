@@ -54,7 +54,7 @@ TEST_F(DirectoryTest, NamesThatLeftTakeNoPlaceForEver) {
 
 TEST_F(DirectoryTest, AFenceOutlastsTheMemoryOfThoseWhoOnlyLeft) {
   directory_.bind(hello("generator/0", 3), handle_);
-  ASSERT_TRUE(directory_.fence("generator/0"));
+  ASSERT_TRUE(directory_.fence("generator/0", 3));
   for (std::uint64_t i = 0; i < limits::kPeerNames_max + 1; ++i)
     ASSERT_TRUE(visit("node/visitor-" + std::to_string(i), 1)) << i;
   EXPECT_EQ(directory_.sender("generator/0", address_of(handle_)), Sender::kFenced);
@@ -66,7 +66,7 @@ TEST_F(DirectoryTest, FencesAreBoundedToo) {
   for (std::uint64_t i = 0; i < limits::kPeerNames_max + 1; ++i) {
     const std::string name = "node/frozen-" + std::to_string(i);
     directory_.bind(hello(name, 1), handle_);
-    ASSERT_TRUE(directory_.fence(name));
+    ASSERT_TRUE(directory_.fence(name, 1));
   }
   EXPECT_EQ(directory_.sender("node/frozen-0", address_of(handle_)), Sender::kStranger);
   EXPECT_EQ(directory_.sender("node/frozen-1", address_of(handle_)), Sender::kFenced);

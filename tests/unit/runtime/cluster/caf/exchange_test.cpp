@@ -12,6 +12,14 @@ namespace {
 
 using namespace testing;
 
+// Answers under the name `self`, and says who answers.
+async::task<Result<wire::Frame>> answer_as(std::string self, std::string who, wire::Frame request) {
+  co_return text_reply(request, self, who + " heard " + text_of(request));
+}
+Handler handler_as(std::string self, std::string who) {
+  return [self, who](wire::Frame frame) { return answer_as(self, who, std::move(frame)); };
+}
+
 using ExchangeIntroductions = ExchangeTest;
 using ExchangeCalls = ExchangeTest;
 
@@ -95,6 +103,64 @@ TEST_F(ExchangeIntroductions, ANameOfALivingProcessCannotBeTakenByAnother) {
   EXPECT_NE(connected.error().message.find("away/0 belongs to another process"), std::string::npos)
       << connected.error().message;
   EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x");
+}
+
+// As when a reward is detached and attached again before its process has gone.
+TEST_F(ExchangeIntroductions, ANameThatWasGivenUpIsFreeWhileItsLastProcessStillLives) {
+  auto last = std::make_unique<Troupe>();
+  last->join_echo("guest/0");
+  last->join("guest/1");
+  ASSERT_TRUE(last->connect(path_, "guest/0"));
+  ASSERT_NE(home_.events.wait("arrived guest/1"), "");
+  home_.exchange->forget("guest/0", {ErrorCode::kPeerLost, "guest/0 was told to leave"}, 1);
+  serve_there(away_.join("guest/0", 2), handler_as("guest/0", "the next"));
+  ASSERT_TRUE(away_.connect(path_, "guest/0", 2));
+  ASSERT_NE(home_.events.wait("arrived guest/0 2"), "");
+  EXPECT_EQ(ask_now(home_role_, "guest/0", "x").value(), "the next heard x");
+  last.reset();  // its end, which is heard of now, is no news of the next one
+  ASSERT_NE(home_.events.wait("lost guest/1"), "");
+  EXPECT_EQ(home_.events.count("lost guest/0"), 0);
+  EXPECT_EQ(ask_now(home_role_, "guest/0", "x").value(), "the next heard x");
+  EXPECT_EQ(home_.events.count("refused"), 0);
+}
+
+TEST_F(ExchangeIntroductions, OnlyTheLifeThatIsMeantIsGivenUp) {
+  away_.stop(away_role_);
+  away_.join_echo("away/0", 2);
+  ASSERT_TRUE(away_.connect(path_, "away/0", 2));
+  ASSERT_NE(home_.events.wait("arrived away/0 2"), "");
+  home_.exchange->forget("away/0", {ErrorCode::kPeerLost, "the first one is gone"}, 1);
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x");
+}
+
+// Whoever was refused for a name asks again, and is told when it is known under it.
+TEST_F(ExchangeIntroductions, ARoleIsPresentedUntilItsNameIsFree) {
+  connect();
+  Troupe next;
+  next.join("next/0");
+  ASSERT_TRUE(next.connect(path_, "next/0"));
+  serve_there(next.join("away/0", 2), handler_as("away/0", "the next"));
+  const auto present = [&](const std::string& name) {
+    return next.exchange->present(name, "home/0", kPatience);
+  };
+  const std::string taken = "away/0 belongs to another process";
+  ASSERT_NE(home_.events.wait("refused an introduction was refused: " + taken), "");
+  for (int i = 0; i < 2; ++i) {
+    const auto refused = present("away/0");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(refused.error().message, taken);
+  }
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x") << "who lives stays";
+  away_.stop(away_role_);
+  ASSERT_NE(home_.events.wait("lost away/0 1"), "");
+  EXPECT_TRUE(eventually([&] { return present("away/0").has_value(); }));
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "the next heard x");
+  EXPECT_TRUE(present("away/0")) << "again, which changes nothing";
+  EXPECT_EQ(home_.events.count("arrived away/0 2"), 1);
+  EXPECT_EQ(present("nobody/0").error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(next.exchange->present("away/0", "nobody/0", kPatience).error().code,
+            ErrorCode::kPeerLost);
 }
 
 TEST_F(ExchangeIntroductions, ALowerEpochIsRefusedAndAHigherOneIsTaken) {

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <filesystem>
@@ -58,6 +59,17 @@ class Events {
       return false;
     });
     return found;
+  }
+  // True once there are `count` events.
+  bool await(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [&] { return events_.size() >= count; });
+  }
+  // True once `event` has happened.
+  bool await(const std::string& event) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience,
+                             [&] { return std::ranges::find(events_, event) != events_.end(); });
   }
   std::vector<std::string> all() {
     const std::lock_guard lock(mutex_);

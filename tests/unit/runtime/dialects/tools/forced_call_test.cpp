@@ -29,7 +29,7 @@ GenerateRequest calling(std::string tool = "", bool one = false) {
 
 // A tokenizer of bytes with marks as special tokens.
 std::string json_with(const std::vector<std::string>& marks) {
-  nlohmann::json tokenizer = app::byte_tokenizer();
+  nlohmann::json tokenizer = cli::byte_tokenizer();
   nlohmann::json mark = tokenizer["added_tokens"][0];
   int id = 257;
   for (const std::string& text : marks) {

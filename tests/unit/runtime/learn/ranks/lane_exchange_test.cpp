@@ -2,28 +2,18 @@
 // depends on the order: against the tree built level by level.
 #include "runtime/learn/ranks/lane_exchange.hpp"
 
-#include "runtime/learn/lane_stack.hpp"
+#include "runtime/learn/lanes/lane_stack.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
-#include "tests/unit/runtime/learn/level_tree.hpp"
+#include "tests/unit/runtime/learn/lanes/level_tree.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_threads.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 
 namespace troupe::learn {
 namespace {
-
-Numbers lane_numbers(std::size_t size, std::uint64_t seed) {
-  core::Rng rng(seed);
-  Numbers numbers(size);
-  for (float& number : numbers)
-    number = static_cast<float>(rng.next_normal()) *
-             std::ldexp(1.0f, static_cast<int>(rng.next_below(20)) - 10);
-  return numbers;
-}
 
 using Round = std::vector<std::optional<Numbers>>;
 
@@ -97,7 +87,8 @@ std::vector<Round> some_rounds(std::size_t lanes, unsigned absent) {
   const auto size = static_cast<std::size_t>(model::ParamLayout(tiny_spec()).total);
   std::vector<Round> rounds(2, Round(lanes));
   for (std::size_t i = 0; i < 2 * lanes; ++i) {
-    if ((absent >> i & 1) == 0) rounds[i / lanes][i % lanes] = lane_numbers(size, 31 * i + absent);
+    if ((absent >> i & 1) == 0)
+      rounds[i / lanes][i % lanes] = uneven_numbers(size, 31 * i + absent);
   }
   return rounds;
 }

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 TrainerSettings ranked(const Ranks& ranks, std::int64_t lanes = 8) {
   TrainerSettings settings;
-  settings.optim.lr = 1e-2;
+  settings.optim.adam.lr = 1e-2;
   settings.optim.lanes = lanes;
   settings.optim.ranks = ranks;
   settings.batch.micro_tokens_max = 64;
@@ -104,7 +104,7 @@ TEST(RankFailures, ABadGradientIsNamedByAll) {
   const auto words_of = [](const Ranks& ranks) {
     TrainerSettings settings = ranked(ranks);
     settings.optim.nonfinite_steps_max = 0;
-    settings.algo.estimator = "dr_grpo";
+    settings.algo.advantage.estimator = "dr_grpo";
     settings.algo.reward_clip_low = -1e301;
     settings.algo.reward_clip_high = 1e301;
     core::SerialTeam team;

@@ -21,10 +21,10 @@ model::ModelSpec wide_spec() {
 test::PolicyRun run_of(const OptimKind& kind) {
   test::PolicyRun run;
   run.spec = wide_spec();
-  run.settings.optim.kind = kind;
-  run.settings.optim.lr = 1e-2;
+  run.settings.optim.optim = kind;
+  run.settings.optim.adam.lr = 1e-2;
   run.settings.optim.lanes = 3;
-  run.settings.optim.warmup_ratio = 0;
+  run.settings.optim.lr_warmup_ratio = 0;
   run.settings.optim.groups = {{"norm", 1, 0.5}, {"down_proj", 0.25, {}}};
   run.settings.batch.micro_tokens_max = 64;
   run.settings.total_steps = 12;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "runtime/experience/row.hpp"
-#include "runtime/learn/critic_trainer.hpp"
 #include "runtime/learn/ranks/block_shards.hpp"
+#include "runtime/learn/rl/critic_trainer.hpp"
+#include "runtime/learn/rl/trainer.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
-#include "runtime/learn/trainer.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_threads.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"

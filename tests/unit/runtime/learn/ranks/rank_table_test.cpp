@@ -36,9 +36,9 @@ std::map<std::string, std::set<std::string>> table_of_ranks() {
 
 OptimSettings optim_of_table() {
   OptimSettings optim;
-  optim.lr = 0.1;
+  optim.adam.lr = 0.1;
   optim.lanes = 8;
-  optim.warmup_ratio = 0;
+  optim.lr_warmup_ratio = 0;
   return optim;
 }
 
@@ -46,13 +46,13 @@ std::vector<test::RankRun> policy_runs() {
   test::PolicyRun run;
   run.settings.optim = optim_of_table();
   run.settings.batch.micro_tokens_max = 64;
-  run.settings.batch.epochs = 3;
+  run.settings.batch.max_epochs = 3;
   run.settings.total_steps = 12;
-  run.settings.algo.kl_coef = 0.1;
+  run.settings.algo.kl.init_coef = 0.1;
   run.settings.algo.teacher_coef = 0.5;
   run.settings.algo.entropy_coef = 0.01;
   run.settings.algo.dual_clip = 1.001;
-  run.settings.algo.kl_stop = 1e3;
+  run.settings.algo.kl.stop = 1e3;
   run.settings.freezing_steps = 1;
   test::PolicyRun experts = run;
   experts.settings.freezing_steps = 0;
@@ -71,7 +71,7 @@ std::vector<test::RankRun> all_runs() {
   std::vector<test::RankRun> runs = policy_runs();
   test::CriticRun critic;
   critic.settings.optim = optim_of_table();
-  critic.settings.batch = {64, 2, 2};
+  critic.settings.batch = {.max_epochs = 2, .micro_tokens_max = 64, .mini_batches = 2};
   critic.settings.total_steps = 12;
   runs.push_back(critic);
   for (const char* method : {"sft", "rm", "dpo", "kto", "bco", "distill", "prm"}) {

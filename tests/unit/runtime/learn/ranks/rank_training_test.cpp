@@ -17,9 +17,9 @@ using test::RankRun;
 
 OptimSettings eight_lanes() {
   OptimSettings optim;
-  optim.lr = 1e-2;
+  optim.adam.lr = 1e-2;
   optim.lanes = 8;
-  optim.warmup_ratio = 0;
+  optim.lr_warmup_ratio = 0;
   return optim;
 }
 
@@ -77,12 +77,12 @@ TEST(RankTraining, AStalePolicyWithAllTermsToo) {
   auto run = policy_run();
   run.stale = true;
   run.settings.batch.mini_batches = 2;
-  run.settings.batch.epochs = 2;
-  run.settings.algo.kl_coef = 0.1;
-  run.settings.algo.kl_target = 0.05;
+  run.settings.batch.max_epochs = 2;
+  run.settings.algo.kl.init_coef = 0.1;
+  run.settings.algo.kl.target = 0.05;
   run.settings.algo.entropy_coef = 0.01;
   run.settings.ema_beta = 0.9;
-  run.settings.optim.checkpointing = true;
+  run.settings.optim.gradient_checkpointing_enable = true;
   expect_no_change(run, {2, 3, 8});
 }
 
@@ -91,9 +91,9 @@ TEST(RankTraining, EpisodesOfTurnsThatForkToo) {
   run.episodes = true;
   run.stale = true;
   run.settings.batch.mini_batches = 2;
-  run.settings.algo.estimator = "gae";
+  run.settings.algo.advantage.estimator = "gae";
   run.settings.algo.credit = "turn";
-  run.settings.algo.gamma = 0.9;
+  run.settings.algo.advantage.gamma = 0.9;
   expect_no_change(run, {2, 3, 8}, {0, 3});
 }
 
@@ -132,7 +132,7 @@ TEST(RankTraining, ARankThatStartsFromItsOwnBlocksAloneToo) {
   expect_the_same(policy);
   test::CriticRun critic;
   critic.settings.optim = eight_lanes();
-  critic.settings.batch = {64, 2, 2};
+  critic.settings.batch = {.max_epochs = 2, .micro_tokens_max = 64, .mini_batches = 2};
   critic.settings.total_steps = 12;
   expect_the_same(critic);
   for (const char* method : {"sft", "dpo"}) {
@@ -149,8 +149,8 @@ TEST(RankTraining, ARankThatStartsFromItsOwnBlocksAloneToo) {
 TEST(RankTraining, WhatIsComputedOverTheWholeUpdateToo) {
   auto run = policy_run();
   run.stale = true;
-  run.settings.algo.estimator = "gae";
-  run.settings.algo.correction = "m2po";
+  run.settings.algo.advantage.estimator = "gae";
+  run.settings.algo.correction.type = "m2po";
   run.settings.algo.shaping.normalise_running = true;
   expect_no_change(run, {3});
 }
@@ -187,9 +187,9 @@ TEST(RankTraining, OwnAdvantagesAndWeightsToo) {
 // All ranks stop together: kl_stop reads a sum over the tokens of all.
 TEST(RankTraining, AnUpdateEndsEarlyOnAllRanks) {
   auto run = policy_run();
-  run.settings.optim.lr = 0.3;
-  run.settings.batch.epochs = 4;
-  run.settings.algo.kl_stop = 1e-4;
+  run.settings.optim.adam.lr = 0.3;
+  run.settings.batch.max_epochs = 4;
+  run.settings.algo.kl.stop = 1e-4;
   const Leavings alone = test::run_alone(RankRun(run));
   double left_out = 0;
   for (const auto& [name, value] : alone.figures)
@@ -201,7 +201,7 @@ TEST(RankTraining, AnUpdateEndsEarlyOnAllRanks) {
 TEST(RankTraining, ACriticIsThatOfOneProcess) {
   test::CriticRun run;
   run.settings.optim = eight_lanes();
-  run.settings.batch = {64, 2, 2};
+  run.settings.batch = {.max_epochs = 2, .micro_tokens_max = 64, .mini_batches = 2};
   run.settings.total_steps = 12;
   expect_no_change(run);
 }

@@ -20,9 +20,9 @@ using SaveRun = std::function<void(const Ranks& ranks, StorageDtype dtype, const
 
 OptimSettings saving(const Ranks& ranks) {
   OptimSettings optim;
-  optim.lr = 1e-2;
+  optim.adam.lr = 1e-2;
   optim.lanes = 4;
-  optim.warmup_ratio = 0;
+  optim.lr_warmup_ratio = 0;
   optim.ranks = ranks;
   return optim;
 }
@@ -77,7 +77,7 @@ void save_critic(const Ranks& ranks, StorageDtype dtype, const fs::path& folder)
   core::SerialTeam team;
   CriticSettings settings;
   settings.optim = saving(ranks);
-  settings.batch = {64, 1, 1};
+  settings.batch = {.micro_tokens_max = 64};
   settings.total_steps = 4;
   settings.save_dtype = dtype;
   auto made = CriticTrainer::create(test::start_weights(model::with_score_head(tiny_spec(false))),

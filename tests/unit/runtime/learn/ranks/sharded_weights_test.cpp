@@ -2,8 +2,8 @@
 // part of the weights and of its gradient. On the host and, where there is one, on a device.
 #include "runtime/learn/ranks/sharded_weights.hpp"
 
-#include "runtime/learn/lane_sum.hpp"
-#include "runtime/learn/ranks/rank_gradient.hpp"
+#include "runtime/learn/lanes/lane_sum.hpp"
+#include "runtime/learn/model/rank_gradient.hpp"
 #include "runtime/model/load_elements.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_runs.hpp"

@@ -1,7 +1,7 @@
 // The loss of a process reward model on values worked out by hand, and its derivatives.
 #include "runtime/learn/supervised/choice_loss.hpp"
 
-#include "runtime/learn/tensors.hpp"
+#include "runtime/learn/torch/tensors.hpp"
 
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ TEST(SupervisedLoss, AnswerLossIsTheMeanOverTheTokensOfTheWholeStep) {
 // 0.6 of the next-token loss and 0.4 of the divergence, over the 20 tokens of the whole step.
 TEST(SupervisedLoss, DistillationMixesTheAnswerWithTheTeacher) {
   auto settings = of_kind("distill");
-  settings.teaching.coef = 0.4;
+  settings.distill.coef = 0.4;
   const auto got = supervised_gradient(settings, two_pairs(), {.rows = 6, .first_tokens = 20},
                                        kFirst, {}, {1.5, 2.5});
   EXPECT_NEAR(got.loss, (0.6 * 8.0 + 0.4 * 4.0) / 20, 1e-15);
@@ -64,7 +64,7 @@ TEST(SupervisedLoss, DpoTakesSumsOverTokens) {
 
 TEST(SupervisedLoss, LabelSmoothingGivesTheOtherOrderItsShare) {
   auto settings = of_kind("dpo");
-  settings.label_smoothing = 0.1;
+  settings.dpo.label_smoothing = 0.1;
   const auto got =
       supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7}, kFirst, kSecond);
   const double first = 0.9 * softplus(-0.375) + 0.1 * softplus(0.375);
@@ -79,7 +79,7 @@ TEST(SupervisedLoss, IpoIsTheSquareOfTheDistanceToItsTarget) {
   const auto sums = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond);
   EXPECT_NEAR(sums.loss, (0.0625 + 6.25) / 2, 1e-12);  // h = 0.75, -1.5
   expect_finite_differences(settings);
-  settings.length_mean = true;
+  settings.dpo.length_mean = true;
   const auto means = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond);
   const double a = 0.5 / 2 + 0.25 / 4 - 1, b = -0.5 / 5 - 1.0 / 1 - 1;
   EXPECT_NEAR(means.loss, (a * a + b * b) / 2, 1e-12);
@@ -94,7 +94,7 @@ TEST(SupervisedLoss, AnAnswerWithoutTokensGivesNumbers) {
   const Values second = {-4.25, 0};
   const StepTotals totals{.rows = 2, .first_tokens = 7};
   auto ipo = of_kind("ipo");
-  ipo.length_mean = true;
+  ipo.dpo.length_mean = true;
   const auto means = supervised_gradient(ipo, facts, totals, kFirst, second);
   const double a = 0.5 / 2 + 0.25 / 4 - 1, b = -0.5 / 5 - 0.0 - 1;
   EXPECT_NEAR(means.loss, (a * a + b * b) / 2, 1e-12);
@@ -130,8 +130,8 @@ TEST(SupervisedLoss, NllOnTheBetterAnswerIsPerToken) {
 
 TEST(SupervisedLoss, KtoWeighsGoodAndBadAnswersAroundZ) {
   auto settings = of_kind("kto");
-  settings.desirable_weight = 2;
-  settings.undesirable_weight = 3;
+  settings.kto.desirable_weight = 2;
+  settings.kto.undesirable_weight = 3;
   const auto got = supervised_gradient(settings, two_pairs(),
                                        {.rows = 2, .first_tokens = 7, .z = 0.4}, kFirst, {});
   // g = 0.5 (good), -0.5 (bad)
@@ -172,7 +172,7 @@ TEST(SupervisedLoss, MicroBatchesAddUpToTheBigBatch) {
   for (const PairLoss& loss : PairLoss::all()) {
     auto settings = of_kind("dpo");
     settings.pair_loss = loss;
-    settings.label_smoothing = loss.smoothing == Smoothing::kNone ? 0 : 0.2;
+    settings.dpo.label_smoothing = loss.smoothing == Smoothing::kNone ? 0 : 0.2;
     expect_parts_add_up(settings);
   }
 }

@@ -21,7 +21,7 @@ constexpr double kC[] = {0.25, -0.25}, kR[] = {-0.125, 0.5}, kH[] = {0.375, -0.7
 LossSettings of_loss(std::string_view name, double smoothing = 0) {
   LossSettings settings = of_kind("dpo");
   settings.pair_loss = name;
-  settings.label_smoothing = smoothing;
+  settings.dpo.label_smoothing = smoothing;
   return settings;
 }
 
@@ -88,7 +88,7 @@ TEST(PairLosses, EachHasHandWorkedValues) {
 TEST(PairLosses, IpoAndCdpoArePresetsOfTheTable) {
   EXPECT_EQ(loss_of(of_kind("ipo")), loss_of(of_loss("ipo")));
   LossSettings cdpo = of_kind("cdpo");
-  cdpo.label_smoothing = 0.2;
+  cdpo.dpo.label_smoothing = 0.2;
   EXPECT_EQ(loss_of(cdpo), loss_of(of_loss("sigmoid", 0.2)));
   EXPECT_EQ(of_kind("dpo").pair_row()->name, "sigmoid");
   EXPECT_EQ(of_kind("kto").pair_row(), nullptr);
@@ -110,20 +110,20 @@ TEST(PairLosses, WhatALossDoesNotReadIsRefused) {
             "dpo.label_smoothing: the loss hinge smooths no labels; give 0, or --dpo.loss sigmoid, "
             "robust, exo_pair or aot");
   LossSettings means = of_loss("nca_pair");
-  means.length_mean = true;
+  means.dpo.length_mean = true;
   EXPECT_EQ(why(means),
             "dpo.length_mean: the loss nca_pair is one of sums; give false, or --dpo.loss "
             "sigmoid or ipo");
   SupervisedSettings settings;
   settings.loss = of_loss("robust");
   EXPECT_EQ(check_settings(settings).error().code, core::ErrorCode::kConfig);
-  settings.loss.label_smoothing = 0.1;
+  settings.loss.dpo.label_smoothing = 0.1;
   EXPECT_TRUE(check_settings(settings));
 }
 
 TEST(PairLosses, SigmoidOfMeansIsTrlsSigmoidNorm) {
   LossSettings settings = of_loss("sigmoid");
-  settings.length_mean = true;
+  settings.dpo.length_mean = true;
   // g / tokens: 0.5 / 2 and -0.25 / 4; -0.5 / 5 and 1 / 1.
   EXPECT_NEAR(loss_of(settings), (softplus(-0.5 * 0.3125) + softplus(0.5 * 1.1)) / 2, 1e-12);
   expect_finite_differences(settings);
@@ -191,7 +191,7 @@ TEST(ReferenceFree, OrpoStaysFiniteWhereAnAnswerIsCertain) {
 
 TEST(ReferenceFree, SimpoComparesMeansWithAMargin) {
   LossSettings settings = of_kind("simpo");
-  settings.simpo_gamma = 0.3;
+  settings.simpo.gamma = 0.3;
   EXPECT_NEAR(loss_of(settings),
               (softplus(-(0.5 * (-1.25 + 1.0625) - 0.3)) + softplus(-(0.5 * (-1.1 + 1) - 0.3))) / 2,
               1e-12);

@@ -60,7 +60,7 @@ struct Kind {
     to.method = method;
     to.pair_loss = loss;
     if (method->steps()) to.reward_tokens = {'+' - '!', '-' - '!'};
-    if (loss && (*loss)->smoothing == Smoothing::kNeeded) to.label_smoothing = 0.1;
+    if (loss && (*loss)->smoothing == Smoothing::kNeeded) to.dpo.label_smoothing = 0.1;
   }
 };
 
@@ -95,6 +95,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
     out.close();
     data::SupervisedColumns columns;
     columns.kind = method->rows;
+    columns.label_key = "label";
     columns.prompt_key = "input";
     if (method->teacher) columns.domains = {"domain", {"sums", "other"}};
     columns.steps = {"#", '#' - '!', {"+", "-"}, {'+' - '!', '-' - '!'}, "\n"};
@@ -127,8 +128,8 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
     SupervisedSettings settings;
     settings.optim.trained.lora.rank = lora_rank;
     method.set(settings.loss);
-    settings.optim.lr = 1e-3;
-    settings.optim.eps = 1e-4;
+    settings.optim.adam.lr = 1e-3;
+    settings.optim.adam.eps = 1e-4;
     settings.optim.nonfinite_steps_max = 1;
     settings.micro_tokens_max = micro;
     settings.total_steps = 10;
@@ -234,7 +235,7 @@ TEST_P(SupervisedTrainerTest, ExpertsAreBalancedBesideTheLoss) {
     SupervisedSettings settings;
     GetParam().set(settings.loss);
     settings.optim.aux_loss_coef = coef;
-    settings.optim.lr = 1e-3;
+    settings.optim.adam.lr = 1e-3;
     settings.micro_tokens_max = micro;
     settings.total_steps = 10;
     if (GetParam()->teacher) add_teachers(settings);
@@ -357,7 +358,7 @@ TEST_F(SupervisedSteps, AModelThatIsItsOwnTeacherAgreesWithIt) {
   core::SerialTeam team;
   SupervisedSettings settings;
   settings.loss.method = "distill";
-  settings.loss.teaching = {.coef = 1, .beta = 0.5, .temperature = 1.5};
+  settings.loss.distill = {.coef = 1, .beta = 0.5, .temperature = 1.5};
   settings.total_steps = 10;
   settings.teachers.push_back(frozen_model(21));
   auto own = std::make_unique<model::ParamStore>(tiny_spec(false));

@@ -1,9 +1,0 @@
-// The bounds of the roles as constants; the configuration cannot change them.
-#pragma once
-
-#include "runtime/core/limit.hpp"
-
-namespace troupe::actors::limits {
-using namespace std::chrono_literals;
-#include "actors/limits.def"
-}  // namespace troupe::actors::limits

@@ -1,0 +1,3 @@
+from troupe_rl.launch import main
+
+main()

@@ -1,0 +1,47 @@
+#include "runtime/tables/library.hpp"
+
+#include "runtime/core/program_files.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace troupe::tables {
+namespace {
+
+constexpr const char* kFile = "libtroupe_tables.so";
+
+struct Opened {
+  const troupe_tables_table* table = nullptr;
+  std::string error, remedy;
+};
+
+Opened open_library() {
+  const char* const named = std::getenv("TROUPE_TABLES_LIBRARY");
+  const std::string path =
+      named != nullptr && *named != '\0' ? named : core::program_file(kFile).string();
+  const std::string remedy =
+      std::string("`") + kTablesBuild + "` makes it (TROUPE_TABLES_LIBRARY names another place)";
+  if (path.empty()) return {nullptr, std::string(kFile) + " is not next to the program", remedy};
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* const why = dlerror();
+    return {nullptr, std::string(kFile) + " cannot be loaded: " + (why ? why : ""), remedy};
+  }
+  const auto* const table =
+      static_cast<const troupe_tables_table*>(dlsym(handle, "troupe_tables_entry"));
+  if (table == nullptr || table->abi != TROUPE_TABLES_ABI)
+    return {nullptr, path + " is of another build than this program", remedy};
+  return {table, "", ""};
+}
+
+}  // namespace
+
+core::Result<const troupe_tables_table*> library() {
+  static const Opened opened = open_library();
+  if (opened.table == nullptr)
+    return core::fail(core::ErrorCode::kUnsupported, opened.error, opened.remedy);
+  return opened.table;
+}
+
+}  // namespace troupe::tables
