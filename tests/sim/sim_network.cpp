@@ -34,10 +34,7 @@ class SimNetwork::Member final : public Endpoint {
  protected:
   core::Result<std::uint64_t> send_request(const PeerName& peer, const Frame& frame) override {
     if (crashed_) return core::fail(ErrorCode::kClosed, identity().self + " has crashed");
-    if (network_.carrier_ != nullptr) {
-      TROUPE_TRY(network_.carrier_->carry(*this, peer, frame));
-      return 0;
-    }
+    if (network_.carrier_ != nullptr) return network_.carrier_->carry(*this, peer, frame);
     if (!network_.members_.contains(peer) && !network_.unnoticed_.contains(peer)) {
       return core::fail(ErrorCode::kPeerLost, "no role named " + peer + " is there");
     }

@@ -32,10 +32,10 @@ class Carrier {
  public:
   virtual ~Carrier() = default;
   // A frame of the role `from`. Whoever carries it calls SimNetwork::hand_over when it arrives.
-  // Error kPeerLost: the role knows no way to `to`.
-  virtual core::Result<void> carry(const Endpoint& from,
-                                   const PeerName& to,
-                                   const wire::Frame& frame) = 0;
+  // Returns the epoch of `to`. Error kPeerLost: the role knows no way to `to`.
+  virtual core::Result<std::uint64_t> carry(const Endpoint& from,
+                                            const PeerName& to,
+                                            const wire::Frame& frame) = 0;
   // That role has stopped.
   virtual void ended(const Endpoint& role) = 0;
 };

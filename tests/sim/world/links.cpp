@@ -49,7 +49,14 @@ void Links::ended(const cluster::Endpoint& role) {
     for (int end = 0; end < 2; ++end) {
       if (connection->ends[end] != &process) continue;
       Process& at = *connection->ends[1 - end];
-      pass(process, at, [this, &at, &process, identity] { role_ended(at, process, identity); });
+      auto& unheard = connection->ways[end].ended;
+      unheard.push_back(identity);
+      pass(process, at, [this, &at, &process, identity, connection, &unheard] {
+        std::erase_if(unheard, [&identity](const cluster::Identity& role) {
+          return role.self == identity.self && role.epoch == identity.epoch;
+        });
+        role_ended(at, process, identity);
+      });
     }
   }
 }
@@ -76,17 +83,23 @@ void Links::end(const ConnectionPtr& connection, const std::string& why) {
   std::erase(connections_, connection);
   for (auto& way : connection->ways)
     way.held.clear();
-  tell(*connection->ends[0], *connection->ends[1], why);
-  tell(*connection->ends[1], *connection->ends[0], why);
+  for (const int way : {1, 0})
+    tell(connection, way, why);
 }
 
+// The end to which the way leads has lost the other, with the roles whose end was still on its way.
 // A side whose link is cut learns of it only by silence.
-void Links::tell(Process& at, Process& of, const std::string& why) {
+void Links::tell(const ConnectionPtr& connection, int way, const std::string& why) {
+  Process& of = *connection->ends[way];
+  Process& at = *connection->ends[1 - way];
   const bool hidden = at.host() != of.host() && !open(of.host(), at.host());
   const core::Duration after =
       hidden ? core::Duration(cluster::limits::kLinkLost_max) : delay(of, at);
-  time_.schedule(time_.now() + after, [this, &at, &of, why] {
-    if (at.alive()) lost_(at, of, why);
+  time_.schedule(time_.now() + after, [this, &at, &of, why, connection, way] {
+    if (!at.alive()) return;
+    for (const cluster::Identity& role : connection->ways[way].ended)
+      role_ended(at, of, role);
+    lost_(at, of, why);
   });
 }
 
@@ -129,9 +142,9 @@ void Links::slow(const std::string& from, const std::string& to, double bytes_pe
   }
 }
 
-core::Result<void> Links::carry(const cluster::Endpoint& from,
-                                const cluster::PeerName& to,
-                                const wire::Frame& frame) {
+core::Result<std::uint64_t> Links::carry(const cluster::Endpoint& from,
+                                         const cluster::PeerName& to,
+                                         const wire::Frame& frame) {
   Process& process = *owners_.at(&from);
   if (!process.alive()) return core::fail(ErrorCode::kPeerLost, "this process has ended");
   census_.count("message", wire::frame_kind(frame));
@@ -142,7 +155,7 @@ core::Result<void> Links::carry(const cluster::Endpoint& from,
                    [this, &process, sender = from.identity().self, endpoint = here->second, frame] {
                      if (process.alive()) network_.hand_over(sender, endpoint, frame);
                    });
-    return {};
+    return here->second->identity().epoch;
   }
   const auto known = finds ? finds(process, to) : std::nullopt;
   for (const auto& connection : connections_) {
@@ -164,7 +177,7 @@ core::Result<void> Links::carry(const cluster::Endpoint& from,
                        });
       }
       send(connection, way, frame.size_bytes(), std::move(arrived));
-      return {};
+      return there->second->identity().epoch;
     }
   }
   return core::fail(ErrorCode::kPeerLost, "no role named " + to + " is there");

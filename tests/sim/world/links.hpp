@@ -61,9 +61,9 @@ class Links final : public cluster::sim::Carrier {
   std::function<void(Process& at, Process& of, const cluster::Identity& role)> role_ended;
   std::function<void(const std::string& line)> trace;
 
-  core::Result<void> carry(const cluster::Endpoint& from,
-                           const cluster::PeerName& to,
-                           const wire::Frame& frame) override;
+  core::Result<std::uint64_t> carry(const cluster::Endpoint& from,
+                                    const cluster::PeerName& to,
+                                    const wire::Frame& frame) override;
   void ended(const cluster::Endpoint& role) override;
 
  private:
@@ -73,13 +73,14 @@ class Links final : public cluster::sim::Carrier {
     struct Way {
       core::TimePoint last{};  // when the newest frame arrives
       std::deque<std::pair<std::size_t, std::function<void()>>> held;
+      std::vector<cluster::Identity> ended;  // roles of this end; the other has not heard of it
     };
     std::array<Way, 2> ways;  // from each end
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
 
   void end(const ConnectionPtr& connection, const std::string& why);
-  void tell(Process& at, Process& of, const std::string& why);
+  void tell(const ConnectionPtr& connection, int way, const std::string& why);
   void send(const ConnectionPtr& connection,
             int way,
             std::size_t bytes,

@@ -28,9 +28,13 @@ class Truth {
            std::uint64_t times) {
     errors_[{role, what}] = {code, times};
   }
-  // From now on all calls of `what` at `role` fail, until the role is made again.
-  void sicken(const std::string& role, const std::string& what, core::ErrorCode code) {
-    sick_[{role, what}] = {code, 0};
+  // From now on all calls of `what` at `role` fail, until the role is made again, which must be
+  // after at most `calls` of them.
+  void sicken(const std::string& role,
+              const std::string& what,
+              core::ErrorCode code,
+              std::uint64_t calls) {
+    sick_[{role, what}] = {code, calls};
   }
   void made(const std::string& role) {
     std::erase_if(sick_, [&role](const auto& one) { return one.first.first == role; });
@@ -38,7 +42,7 @@ class Truth {
   std::optional<core::Error> error(const std::string& role, const std::string& what) {
     if (const auto sick = sick_.find({role, what}); sick != sick_.end()) {
       census.count("given error", what + " sick");
-      expect(++sick->second.second <= kSickCalls_max, role + " is sick and still gets tickets");
+      expect(sick->second.second-- > 0, role + " is sick and still gets tickets");
       return core::Error{sick->second.first, what + " of " + role + " fails until it starts again"};
     }
     const auto found = errors_.find({role, what});
@@ -97,12 +101,10 @@ class Truth {
   Census census;
 
  private:
-  // A few tickets, and what is on its way while nobody can tell the engine to stop.
-  static constexpr std::uint64_t kSickCalls_max = 60;
   using Calls =
       std::map<std::pair<std::string, std::string>, std::pair<core::ErrorCode, std::uint64_t>>;
   Calls errors_;  // still to be given
-  Calls sick_;    // given so far
+  Calls sick_;    // may still be given
   std::optional<std::pair<std::uint64_t, core::ErrorCode>> poison_;
   std::uint64_t poisonings_ = 0;
   std::vector<std::string> wrong_;

@@ -57,6 +57,7 @@ World::World(WorldPlan plan, bool traced)
   links_.role_ended = [this](Process& at, Process& of, const cluster::Identity& role) {
     for (const auto& head : heads_)
       if (&head->process() == &at) return head->role_ended(of, role);
+    role_lost(at, role, "it has stopped");
   };
   if (traced_) links_.trace = [this](const std::string& line) { trace_.push_back(line); };
 }
@@ -185,14 +186,18 @@ Node* World::living(const std::string& name) {
   return nullptr;
 }
 
-void World::connection_lost(Process& at, Process& of, const std::string& why) {
-  for (const auto& [role, endpoint] : at.roles()) {
-    for (const auto& [name, other] : of.roles()) {
-      async::post(endpoint->strand(), [endpoint = endpoint, name = name, why] {
-        endpoint->on_peer_lost(name, {core::ErrorCode::kPeerLost, name + " is lost: " + why});
-      });
-    }
+void World::role_lost(Process& at, const cluster::Identity& role, const std::string& why) {
+  const core::Error cause{core::ErrorCode::kPeerLost, role.self + " is lost: " + why};
+  for (const auto& [name, endpoint] : at.roles()) {
+    async::post(endpoint->strand(), [endpoint = endpoint, role, cause] {
+      endpoint->on_peer_lost(role.self, cause, role.epoch);
+    });
   }
+}
+
+void World::connection_lost(Process& at, Process& of, const std::string& why) {
+  for (const auto& [name, other] : of.roles())
+    role_lost(at, other->identity(), why);
   for (const auto& head : heads_)
     if (&head->process() == &at) return head->connection_lost(of);
   for (const auto& node : nodes_) {

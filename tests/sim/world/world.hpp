@@ -52,6 +52,7 @@ class World {
   void start_far(const std::string& name, std::vector<std::string> kinds);
   Node& add_node(Head& head, Node::Self self);
   void node_ended(Node& node, const std::string& how);
+  void role_lost(Process& at, const cluster::Identity& role, const std::string& why);
   void connection_lost(Process& at, Process& of, const std::string& why);
   Node* living(const std::string& name);
   bool head_lives() const { return head_ != nullptr; }

@@ -1,4 +1,5 @@
 // The faults of a world.
+#include "actors/controller/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "tests/sim/world/world.hpp"
@@ -14,6 +15,15 @@ using Kind = Fault::Kind;
 
 namespace {
 constexpr double kSlowLink = 200'000;  // bytes a second
+
+// How often a sick engine may fail until it is started again: a few tickets, and what is on its way
+// while nobody can tell it to stop. One that says it is full is offered all tickets, of training and
+// of evaluations, once in a back-off.
+std::uint64_t sick_calls(const WorldPlan& plan, core::ErrorCode code) {
+  constexpr std::uint64_t kFew = 60;
+  if (code != core::ErrorCode::kOverloaded) return kFew;
+  return 2 * plan.groups * (actors::controller::limits::kRefusals_max + 1);
+}
 
 }  // namespace
 
@@ -96,7 +106,7 @@ void World::inject(const Fault& fault) {
         truth_.arm("generator/" + std::to_string(i), fault.what, fault.code, fault.times);
       break;
     case Kind::kSick:
-      truth_.sicken(fault.target, fault.what, fault.code);
+      truth_.sicken(fault.target, fault.what, fault.code, sick_calls(plan_, fault.code));
       break;
     case Kind::kPoison:
       truth_.poison(fault.times, fault.code);
