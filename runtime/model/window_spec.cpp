@@ -18,11 +18,13 @@ Result<void> read_types(const ConfigReader& config, const json& types, ModelSpec
     return config.malformed("`layer_types` is not a list of num_hidden_layers words");
   }
   for (const json& type : types) {
-    if (type != "full_attention" && type != "sliding_attention") {
+    const auto* const word = type.get_ptr<const std::string*>();
+    const bool sliding = word != nullptr && *word == "sliding_attention";
+    if (!sliding && (word == nullptr || *word != "full_attention")) {
       return config.unsupported("layer type " + type.dump(),
                                 "offered are full_attention, sliding_attention");
     }
-    spec.sliding.push_back(type == "sliding_attention");
+    spec.sliding.push_back(sliding);
   }
   return {};
 }
