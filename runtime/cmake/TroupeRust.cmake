@@ -11,6 +11,8 @@
 # default build, makes lib<LIB>.so next to the program.
 add_custom_target(troupe_rust) # builds every crate
 find_program(TROUPE_CARGO NAMES $ENV{CARGO} cargo cargo-web)
+# One cargo at a time: they share a folder, and a second would only wait for the first.
+set_property(GLOBAL APPEND PROPERTY JOB_POOLS cargo=1)
 
 # Adds the command that builds `lib` from the crate in folder `crate`.
 function(_troupe_cargo_build name crate lib)
@@ -28,6 +30,7 @@ function(_troupe_cargo_build name crate lib)
     COMMAND ${CMAKE_COMMAND} -E touch ${lib}
     DEPENDS ${inputs}
     COMMENT "cargo build ${name}"
+    JOB_POOL cargo
     VERBATIM)
 endfunction()
 
