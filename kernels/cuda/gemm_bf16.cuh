@@ -1,6 +1,6 @@
 // Shared by the forms of bfloat16 products. Every output is a sequence of mma.m16n8k16 over
 // ascending k, 16 steps at a time, padded with zeros. So its bits depend neither on the form nor on
-// its place in a tile. How the 16 products inside an mma are summed is up to the tensor core.
+// its place in a tile. kernels/tensor_core.hpp says what an mma is.
 #pragma once
 
 #include "kernels/cuda/bf16.cuh"

@@ -6,6 +6,10 @@
 
 #include <cstdint>
 
+#ifdef TROUPE_CUDA_EMULATED
+#include "kernels/tensor_core.hpp"
+#endif
+
 namespace troupe::kernels::cuda {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
@@ -78,40 +82,36 @@ inline void load_matrices(std::uint32_t (&to)[4], const void* row) {
 // d += A B for a warp: A [16, 16] row-major and B [16, 8] column-major, both bfloat16 in pairs, and
 // d [16, 8] f32, all in the fragment layout of PTX's mma.m16n8k16.
 inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  // Tensor cores do not flush denormals, but this thread's arithmetic would.
-  const auto half = [](std::uint32_t bits) {
-    if ((bits & 0x7f800000u) != 0) return static_cast<double>(std::bit_cast<float>(bits));
-    const double size = static_cast<double>(bits & 0x7fffffffu) * 0x1p-149;
-    return bits >> 31 != 0 ? -size : size;
-  };
+  using Numbers = std::array<std::uint16_t, kTensorDepth>;
   // Takes the numbers of k and k + 1 from the word that another lane put in.
-  const auto take = [&](std::uint64_t words, int which, double* to) {
+  const auto take = [](std::uint64_t words, int which, Numbers& to, int k) {
     const auto pair = static_cast<std::uint32_t>(words >> (32 * which));
-    to[0] = half(pair << 16), to[1] = half(pair & 0xffff0000u);
+    to[static_cast<std::size_t>(k)] = static_cast<std::uint16_t>(pair);
+    to[static_cast<std::size_t>(k) + 1] = static_cast<std::uint16_t>(pair >> 16);
   };
   const auto put = [](std::uint32_t low, std::uint32_t high) -> auto& {
     return troupe_emulator::exchange(kAllLanes, std::uint64_t{low} | std::uint64_t{high} << 32);
   };
   const int group = static_cast<int>(troupe_emulator::lane()) / 4;
   const int quad = static_cast<int>(troupe_emulator::lane()) % 4;
-  double rows[2][16], columns[2][16];  // the lane's rows of A and columns of B
+  Numbers of_rows[2], of_columns[2];  // the lane's rows of A and columns of B
   for (int k = 0; k < 2; ++k) {
     const auto& words = put(a[2 * k], a[2 * k + 1]);
     for (int i = 0; i < 4; ++i)
       for (int row = 0; row < 2; ++row)
-        take(words.of[group * 4 + i], row, &rows[row][k * 8 + i * 2]);
+        take(words.of[group * 4 + i], row, of_rows[row], k * 8 + i * 2);
   }
   const auto& words = put(b[0], b[1]);
   for (int column = 0; column < 2; ++column)
     for (int i = 0; i < 4; ++i)
       for (int k = 0; k < 2; ++k)
-        take(words.of[(quad * 2 + column) * 4 + i], k, &columns[column][k * 8 + i * 2]);
-  for (int i = 0; i < 4; ++i) {
-    double sum = 0;
-    for (int k = 0; k < 16; ++k)
-      sum += rows[i / 2][k] * columns[i % 2][k];
-    d[i] = static_cast<float>(static_cast<double>(d[i]) + sum);
-  }
+        take(words.of[(quad * 2 + column) * 4 + i], k, of_columns[column], k * 8 + i * 2);
+  const TensorFactors rows[2] = {TensorFactors(of_rows[0]), TensorFactors(of_rows[1])};
+  const TensorFactors columns[2] = {TensorFactors(of_columns[0]), TensorFactors(of_columns[1])};
+  const TensorCore& core = tensor_core_of(troupe_emulator::compute_major);
+  for (int i = 0; i < 4; ++i)
+    d[i] = std::bit_cast<float>(
+        tensor_core_sum(core, std::bit_cast<std::uint32_t>(d[i]), rows[i / 2], columns[i % 2]));
 }
 
 #else

@@ -1,6 +1,7 @@
 #include "tests/cuda_emulator/device.hpp"
 
 #include "tests/cuda_emulator/modes.hpp"
+#include "tests/cuda_emulator/stream.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -125,6 +126,13 @@ void Device::protect(int how) {
   if (top_ > 0) mprotect(reinterpret_cast<void*>(kBase), top_, how);
 }
 
+int compute_major = 9;
+
+int capability_of(int device) {
+  if (mode_number("older") == static_cast<std::uint64_t>(device)) return 80;
+  return static_cast<int>(mode_number("sm").value_or(90));
+}
+
 void Device::run(const cudaLaunchConfig_t& config, const std::function<void()>& thread) {
   ++grids_;
   if (fails_at_ == grids_) broken = cudaErrorIllegalAddress;
@@ -133,6 +141,7 @@ void Device::run(const cudaLaunchConfig_t& config, const std::function<void()>& 
     pause();
   const unsigned csr = _mm_getcsr();
   _mm_setcsr(csr | 0x8040);  // as nvcc's -ftz=true
+  compute_major = capability_of(config.stream->device) / 10;
   const dim3 grid = config.gridDim;
   const unsigned blocks = grid.x * grid.y * grid.z;
   std::uint64_t dice = order_.seed;

@@ -20,6 +20,9 @@ namespace troupe_emulator {
 bool mode_has(std::string_view word);
 std::optional<std::uint64_t> mode_number(std::string_view word);
 
+// The compute capability of a device, times 10.
+int capability_of(int device);
+
 // Ends the process with these words.
 [[noreturn]] void refuse(const char* what);
 

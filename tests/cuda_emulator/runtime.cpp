@@ -123,7 +123,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
   std::strcpy(out->name, "emulated CUDA device");
   out->uuid.bytes[0] = static_cast<char>(device);
   out->totalGlobalMem = Device::get().limit();
-  out->major = mode_number("older") == static_cast<std::uint64_t>(device) ? 8 : 9;
+  out->major = troupe_emulator::capability_of(device) / 10;
+  out->minor = troupe_emulator::capability_of(device) % 10;
   out->multiProcessorCount = 4;
   out->l2CacheSize = 1 << 20;
   out->sharedMemPerBlockOptin = troupe_emulator::shared_limit();

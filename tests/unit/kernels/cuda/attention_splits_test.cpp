@@ -1,5 +1,4 @@
-// Attention with keys and values in bfloat16: the definition's bits on the emulated device (close
-// to them on a GPU, whose tensor cores sum in an order of their own), and the same bits of a row
+// Attention with keys and values in bfloat16: the definition's bits, and the same bits of a row
 // alone, in a prompt, in pieces, and with its splits shared out among blocks or not.
 #include "tests/unit/kernels/attention_dense.hpp"
 #include "tests/unit/kernels/cuda/attention_on_device.hpp"
@@ -20,10 +19,11 @@ class CudaAttentionSplits : public OnDevice {
  protected:
   // The case as the definition gives it; what no row writes stays.
   static void fill_expected(AttentionCase& c) {
+    const TensorCore& core = tensor_core_of(device()->info().major);
     for (const Segment& segment : c.segments)
       for (std::int64_t i = 0; i < segment.rows; ++i)
         for (std::int64_t head = 0; head < c.shape.heads; ++head) {
-          const SplitQuery query(c, segment, i, head);
+          const SplitQuery query(core, c, segment, i, head);
           const std::int64_t row = segment.first_row + i;
           std::copy(query.out.begin(), query.out.end(),
                     c.out.data() + row * c.ldo() + head * c.shape.head_dim);
@@ -57,18 +57,13 @@ class CudaAttentionSplits : public OnDevice {
       runs.back()->run({item});
     fill_expected(c);
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (emulated()) {
-        EXPECT_TRUE(runs[i]->out_is(c.out)) << "cut " << i;
-        EXPECT_TRUE(runs[i]->lse_is(c.lse)) << "cut " << i;
-      }
+      EXPECT_TRUE(runs[i]->out_is(c.out)) << "cut " << i;
+      EXPECT_TRUE(runs[i]->lse_is(c.lse)) << "cut " << i;
       EXPECT_EQ(runs[i]->out(), runs[0]->out()) << "cut " << i;
       EXPECT_EQ(runs[i]->lse(), runs[0]->lse()) << "cut " << i;
     }
     expect_close(runs[0]->out(), c.out);
     expect_close(runs[0]->lse(), c.lse);
-  }
-  static bool emulated() {
-    return std::string(device()->info().name).find("emulated") != std::string::npos;
   }
 };
 

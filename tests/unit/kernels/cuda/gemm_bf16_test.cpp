@@ -1,5 +1,6 @@
-// Products of bfloat16 on tensor cores: close to the reference, which adds in another order, and
-// one row's bits whatever else is in the call.
+// Products of bfloat16 on tensor cores: the bits of a chain of mma.m16n8k16 over ascending k, close
+// to the reference, which adds in another order, and one row's bits whatever else is in the call.
+#include "kernels/tensor_core.hpp"
 #include "tests/unit/kernels/cuda/fixture.hpp"
 
 namespace troupe::kernels::cuda::test {
@@ -52,6 +53,25 @@ struct Bf16Product {
   }
   float a_at(std::int64_t row, std::int64_t i) {
     return a.host()[static_cast<std::size_t>(by_columns ? i * lda + row : row * lda + i)];
+  }
+  // The chain that makes an output, from `sum` on.
+  float chain(std::int64_t row, std::int64_t column, float sum) {
+    const TensorCore& core = tensor_core_of(device()->info().major);
+    const auto factor = [](float x) {
+      const bool denormal = std::abs(x) < std::numeric_limits<float>::min();
+      return denormal ? std::uint16_t{0} : to_bf16(x);
+    };
+    for (std::int64_t first = 0; first < k; first += kTensorDepth) {
+      std::array<std::uint16_t, kTensorDepth> left{}, right{};
+      for (std::int64_t i = first; i < std::min<std::int64_t>(k, first + kTensorDepth); ++i) {
+        left[static_cast<std::size_t>(i - first)] = factor(a_at(row, i));
+        right[static_cast<std::size_t>(i - first)] =
+            factor(w[static_cast<std::size_t>(column * k + i)]);
+      }
+      sum = std::bit_cast<float>(tensor_core_sum(core, std::bit_cast<std::uint32_t>(sum),
+                                                 TensorFactors(left), TensorFactors(right)));
+    }
+    return sum;
   }
   // What 1e-5 is relative to.
   double size_of(std::int64_t row, std::int64_t column) {
@@ -142,6 +162,26 @@ TEST_F(CudaGemmBf16, CloseToTheReference) {
   close_to_reference(transposed, Ending::kBoth);
   Bf16Product two_panels(9, 16 * 199 + 3, 20);
   close_to_reference(two_panels, Ending::kPlain);
+}
+
+TEST_F(CudaGemmBf16, EachOutputIsAChainOverAscendingK) {
+  for (const std::int64_t m : {1, 7, 17, 33, 140})
+    for (const std::int64_t k : {1, 15, 37, 131, 650}) {
+      Bf16Product p(m, 37, k, m % 2 * 3);
+      for (const bool goes_on : {false, true}) {
+        Array<float> to(p.c.host());
+        Gemm g = p.gemm(true, to.data());
+        g.accumulate = goes_on;
+        ops().gemm(g, {0, m}, {0, panels_of(p.n)});
+        const std::vector<float> actual = to.read();
+        for (std::int64_t row = 0; row < m; row += 5)
+          for (std::int64_t column = 0; column < p.n; ++column) {
+            const auto at = static_cast<std::size_t>(row * (p.n + 1) + column);
+            ASSERT_EQ(actual[at], p.chain(row, column, goes_on ? p.c.host()[at] : 0.0f))
+                << m << " x " << p.n << " x " << k << " at " << row << ", " << column;
+          }
+      }
+    }
 }
 
 // One row alone, among few, among many, and in parts of the panels.

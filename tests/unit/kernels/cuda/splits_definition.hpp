@@ -1,10 +1,9 @@
 // Attention in splits (docs/adr/0019) straight from its definition, one query at a time on the
-// host: what the device is held against. An mma is taken as the sum of its 16 products in double,
-// added to the chain with one rounding, as the emulated device does it; there the bits must be
-// equal.
+// host: what the device is held against. An mma is what kernels/tensor_core.hpp says.
 #pragma once
 
 #include "kernels/scalar.hpp"
+#include "kernels/tensor_core.hpp"
 #include "tests/unit/kernels/attention_case.hpp"
 
 #include <array>
@@ -30,11 +29,13 @@ class SplitQuery {
   float lse = 0.0f;
 
   // The case is rounded.
-  SplitQuery(const kernels::test::AttentionCase& c,
+  SplitQuery(const TensorCore& core,
+             const kernels::test::AttentionCase& c,
              const Segment& segment,
              std::int64_t i,
              std::int64_t head)
-      : case_(c),
+      : core_(core),
+        case_(c),
         segment_(segment),
         kv_head_(head / (c.shape.heads / c.shape.kv_heads)),
         q_(c.q.data() + (segment.first_row + i) * c.ldq() + head * c.shape.head_dim),
@@ -58,24 +59,28 @@ class SplitQuery {
   };
   static float larger(float x, float y) { return x > y ? x : y; }
 
-  // Continues a chain by 16 products.
-  template <class Product>
-  static float chain(float sum, const Product& product) {
-    double sixteen = 0.0;
-    for (std::int64_t i = 0; i < 16; ++i)
-      sixteen += product(i);
-    return static_cast<float>(static_cast<double>(sum) + sixteen);
+  // Continues a chain by 16 products a(i) * b(i) of rounded numbers.
+  template <class A, class B>
+  float chain(float sum, const A& a, const B& b) const {
+    std::array<std::uint16_t, kTensorDepth> left, right;
+    for (std::size_t i = 0; i < kTensorDepth; ++i) {
+      left[i] = to_bf16(a(static_cast<std::int64_t>(i)));
+      right[i] = to_bf16(b(static_cast<std::int64_t>(i)));
+    }
+    return std::bit_cast<float>(tensor_core_sum(core_, std::bit_cast<std::uint32_t>(sum),
+                                                TensorFactors(left), TensorFactors(right)));
   }
   bool seen(std::int64_t key) const { return key >= first_ && key < end_; }
 
   float score(std::int64_t key) const {
     float dot = 0.0f;
     for (std::int64_t d = 0; d < case_.shape.head_dim; d += 16)
-      dot = chain(dot, [&](std::int64_t i) {
-        if (d + i >= case_.shape.head_dim) return 0.0;
-        return static_cast<double>(q_[d + i]) *
-               static_cast<double>(case_.k_pool[case_.k_at(segment_, key, kv_head_, d + i)]);
-      });
+      dot = chain(
+          dot, [&](std::int64_t i) { return d + i < case_.shape.head_dim ? q_[d + i] : 0.0f; },
+          [&](std::int64_t i) {
+            if (d + i >= case_.shape.head_dim) return 0.0f;
+            return case_.k_pool[case_.k_at(segment_, key, kv_head_, d + i)];
+          });
     const float scaled = dot * (1.0f / std::sqrt(static_cast<float>(case_.shape.head_dim)));
     const float cap = case_.variant.softcap;
     return cap > 0.0f ? cap * tanh_f32(scaled / cap) : scaled;
@@ -110,15 +115,14 @@ class SplitQuery {
       x = x * alpha;
     for (std::int64_t step = 0; step < kAttentionBlock; step += 16) {
       const auto weight = [&](std::int64_t i) {
-        return static_cast<double>(weights[static_cast<std::size_t>(step + i)]);
+        return weights[static_cast<std::size_t>(step + i)];
       };
-      state.sum = chain(state.sum, weight);
+      state.sum = chain(state.sum, weight, [](std::int64_t) { return 1.0f; });
       for (std::size_t d = 0; d < dim_; ++d)
-        state.out[d] = chain(state.out[d], [&](std::int64_t i) {
+        state.out[d] = chain(state.out[d], weight, [&](std::int64_t i) {
           const std::int64_t key = tile + step + i;
-          if (!seen(key)) return 0.0;
-          return weight(i) * static_cast<double>(case_.v_pool[case_.v_at(
-                                 segment_, key, kv_head_, static_cast<std::int64_t>(d))]);
+          if (!seen(key)) return 0.0f;
+          return case_.v_pool[case_.v_at(segment_, key, kv_head_, static_cast<std::int64_t>(d))];
         });
     }
   }
@@ -132,6 +136,7 @@ class SplitQuery {
     return out;
   }
 
+  const TensorCore& core_;
   const kernels::test::AttentionCase& case_;
   const Segment& segment_;
   const std::int64_t kv_head_;
