@@ -364,7 +364,7 @@ INSTALL = [
     ((2, ["doctor", "--run-path"], "--run-path", "needs a value", ""), {}),
     ((2, ["doctor", "--model", "FOLDER/nosuch"], "nosuch", "no model folder", "hint: "), {}),
     ((2, ["doctor"], "TROUPE_ISA=sse", "is not a level of this processor", "it has:"), {"TROUPE_ISA": "sse"}),
-    ((3, ["doctor", "--gpus", "--json"], "no GPU", "", ""), {"TROUPE_CUDA_LIBRARY": "/none/libtroupe_cuda.so"}),
+    ((3, ["doctor", "--gpus", "--json"], "no GPU", "cannot be loaded", "TROUPE_CUDA_LIBRARY names another"), {"TROUPE_CUDA_LIBRARY": "/none/libtroupe_cuda.so"}),
     ((3, ["generate", "--model", "FOLDER/model", "--prompt", "a", "--device", "cuda"], "--device cuda", "file too short",
       "TROUPE_CUDA_LIBRARY names another"),
      {"TROUPE_CUDA_LIBRARY": "FOLDER/file"}),
