@@ -1,6 +1,7 @@
 #include "actors/data/dataset_prompts.hpp"
 
 #include "runtime/data/table_reader.hpp"
+#include "runtime/data/tools_watch.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -127,6 +128,7 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
   prompts.reserve(loaded.rows.size());
   RowBound bound(options);
   LongPrompts too_long(options);
+  troupe::data::ToolsWatch tools(chat);
   std::vector<std::uint64_t> kept(loaded.sizes.size(), 0);  // rows, by file
   std::uint64_t number = 0;
   std::size_t file = 0;
@@ -137,6 +139,7 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     --left;
     const std::uint64_t place = number++;
     TROUPE_TRY_ASSIGN(rendered, text_of_row(row, chat));
+    tools.see(row.messages, row.inputs, row.where);
     auto ids = tokenizer.ids(rendered, options.columns.add_special_tokens && row.messages.empty());
     if (!ids) return core::fail(ids.error().within(row.where));
     if (ids->empty()) {
@@ -152,6 +155,7 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     TROUPE_TRY(bound.check(row.where, prompts.back()));
   }
   TROUPE_TRY(too_long.tell(prompts.size(), notes));
+  if (!tools.warning().empty()) notes.push_back(tools.warning());
   std::optional<troupe::data::BlendOrder> order;
   if (options.shuffle) {
     TROUPE_TRY_ASSIGN(blended,
@@ -161,6 +165,7 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
   std::unique_ptr<DatasetPrompts> made(new DatasetPrompts(std::move(prompts), std::move(order)));
   made->notes_ = std::move(notes);
   made->has_chats_ = has_chats;
+  made->tools_warning_ = tools.warning();
   return made;
 }
 

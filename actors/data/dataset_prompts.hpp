@@ -57,6 +57,8 @@ class DatasetPrompts final : public PromptSource {
   core::Result<Prompt> at(std::uint64_t position) override;
   // Notes on how rows were read where the settings do not decide it: a line for each kind.
   const std::vector<std::string>& notes() const { return notes_; }
+  // That the chat template shows nothing of the rows' tools, one of the notes; empty: it does.
+  const std::string& tools_warning() const { return tools_warning_; }
   // Whether a row has the column, and the columns of the first row, for messages.
   bool has_column(const std::string& name) const;
   std::string columns() const;
@@ -68,6 +70,7 @@ class DatasetPrompts final : public PromptSource {
 
   std::vector<Prompt> prompts_;
   std::vector<std::string> notes_;
+  std::string tools_warning_;
   bool has_chats_ = false;
   std::optional<troupe::data::BlendOrder> order_;  // none: file order
 };

@@ -6,6 +6,7 @@
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/sessions/said.hpp"
+#include "runtime/text/unseen_tools.hpp"
 
 #include <algorithm>
 
@@ -146,15 +147,10 @@ core::Result<void> EpisodeRun::check_tools_written() const {
   options.tools_json = request_.tools_json;
   const auto with = dialects::render_chat(model_, request_.messages_json, options);
   const auto* bare = std::get_if<std::string>(&without);
-  const auto* text = std::get_if<std::string>(&with);
-  if (bare == nullptr || text == nullptr || *bare != *text) return {};
-  std::string names;
-  bool named = true;
-  for (const std::string& name : request_.tool_names) {
-    named = named && text->find(name) != std::string::npos;
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  if (named) return {};
+  const auto* shown = std::get_if<std::string>(&with);
+  if (bare == nullptr || shown == nullptr) return {};
+  const std::string names = text::unseen_tools(*bare, *shown, request_.tools_json);
+  if (names.empty()) return {};
   return core::fail(ErrorCode::kConfig,
                     "the chat template of " + model_.root + " writes nothing of the tools of " +
                         environment_.name() + " (" + names +

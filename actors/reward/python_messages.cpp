@@ -25,7 +25,9 @@ std::vector<std::string> extras_of(const json& reply) {
 
 core::Result<PythonGreeting> read_greeting(const json& line, const std::string& where) {
   if (!line.value("ready", false)) {
-    return refused_file(line, where, kInterpreterKey);
+    const core::Error error = refused_file(line, where, kInterpreterKey).error;
+    if (!error.advice().empty()) return core::fail(error);
+    return core::fail(error.advising("mend the file (docs/write_a_reward.md)"));
   }
   PythonGreeting greeting;
   // null for all columns, else a list of names

@@ -161,7 +161,8 @@ core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOption
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.file, error)) {
     return core::fail(ErrorCode::kConfig,
-                      "reward.python: there is no file " + options.file.string());
+                      "reward.python: there is no file " + options.file.string(),
+                      "name the file of the function");
   }
   WorkerPool pool;
   pool.name = options.file.stem().string();

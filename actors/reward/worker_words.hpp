@@ -48,6 +48,13 @@ inline core::Error refused_start(const core::Error& error,
                                  const std::string& interpreter,
                                  const std::string& key) {
   const char* path = std::getenv("PATH");
+  if (error.code == core::ErrorCode::kDeadline) {
+    const auto limit = std::chrono::duration_cast<std::chrono::seconds>(kWorkerStart).count();
+    return core::advised(
+        core::ErrorCode::kConfig,
+        where + ": has not loaded within " + std::to_string(limit) + " s, which is the limit",
+        "load what takes long when it is first called, not when the file is imported");
+  }
   core::Error out = error.within(where);
   out.code = core::ErrorCode::kConfig;
   if (error.message.find("could not be started") == std::string::npos) return out;

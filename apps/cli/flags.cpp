@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <type_traits>
 
 namespace troupe::cli {
@@ -154,12 +155,38 @@ FlagCollector::~FlagCollector() {
 }
 
 void FlagCollector::take(const std::vector<Flag>& flags) {
+  std::ranges::move(flag_names(flags), std::back_inserter(names_));
+}
+
+std::vector<FlagName> flag_names(const std::vector<Flag>& flags) {
+  std::vector<FlagName> out;
   for (const Flag& flag : flags) {
     for (const std::string_view name : names_of(flag)) {
       if (name.starts_with("--"))
-        names_.push_back({std::string(name), !std::holds_alternative<bool*>(flag.target)});
+        out.push_back({std::string(name), !std::holds_alternative<bool*>(flag.target)});
     }
   }
+  return out;
+}
+
+PartedWords part_words(Words words, const std::vector<Flag>& flags) {
+  PartedWords out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    const auto flag = std::ranges::find_if(
+        flags, [&](const Flag& one) { return std::ranges::count(names_of(one), name) > 0; });
+    if (flag == flags.end()) {
+      out.rest.push_back(words[i]);
+      continue;
+    }
+    out.own.push_back(words[i]);
+    const bool more = i + 1 < words.size();
+    const bool is_switch = std::holds_alternative<bool*>(flag->target);
+    const bool takes = is_switch ? more && core::bool_word(words[i + 1]).has_value() : more;
+    if (equals == words[i].npos && takes) out.own.push_back(words[++i]);
+  }
+  return out;
 }
 
 Result<FlagsOutcome> parse_flags(std::string_view title,

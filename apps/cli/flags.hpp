@@ -54,6 +54,16 @@ class FlagCollector {
   std::vector<FlagName> names_;
 };
 
+// All names of flags.
+std::vector<FlagName> flag_names(const std::vector<Flag>& flags);
+
+// The words of these flags and their values go to `own`, all others (keys of a configuration,
+// files) to `rest`.
+struct PartedWords {
+  std::vector<std::string> own, rest;
+};
+PartedWords part_words(Words words, const std::vector<Flag>& flags);
+
 // Fills the targets from `words`. A list of words is a flag that may be repeated; a list of numbers
 // has commas between them. `title` heads the help page: "troupe generate: ...". A bool may
 // stand alone or be followed by true, false, yes, no, on, off, 1 or 0. Error kConfig, with all

@@ -24,8 +24,7 @@ Result<std::optional<Json>> ClientProcess::next(core::Duration limit) {
   program_.listen(limit);
   if (auto there = program_.next()) return there;
   if (program_.is_over() || program_.has_endless_line()) {
-    return fail(ErrorCode::kPeerLost,
-                "the hub's client " + core::how_it_ended(program_.child().wait()));
+    return program_.lost();
   }
   if (program_.silence() > limits::kHubSilence) {
     return fail(ErrorCode::kDeadline, "the hub's client gives no sign of life",

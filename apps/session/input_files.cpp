@@ -1,5 +1,6 @@
 #include "apps/session/input_files.hpp"
 
+#include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/supervised_inputs.hpp"
@@ -30,6 +31,10 @@ void warn(const std::string& key, const data::RowFigures& figures, Lines& lines)
     lines.push_back(key + ": warning: " + warning);
 }
 
+void warn_of_tools(const std::string& key, const std::string& warning, Lines& lines) {
+  if (!warning.empty()) lines.push_back(key + ": warning: " + warning);
+}
+
 void warn_shared(const data::RowFigures& train, const data::RowFigures& held_out, Lines& lines) {
   const std::string warning = train.warning_of_shared(held_out);
   if (!warning.empty()) lines.push_back("eval.dataset: warning: " + warning);
@@ -44,6 +49,7 @@ void warn_of_rows(const config::TrainConfig& config, const SupervisedInputs& inp
   };
   const data::RowFigures train = figures(*inputs.train);
   warn("data.dataset", train, lines);
+  warn_of_tools("data.dataset", inputs.train->tools_warning(), lines);
   if (inputs.evaluation) warn_shared(train, figures(*inputs.evaluation), lines);
 }
 
@@ -120,7 +126,8 @@ class Look {
   bool is_there(const std::string& key, const fs::path& file) {
     std::error_code error;
     if (fs::is_regular_file(file, error)) return true;
-    wrong_.add(ErrorCode::kNotFound, key + ": there is no file " + file.string());
+    wrong_.add(ErrorCode::kNotFound, key + ": there is no file " + file.string(),
+               "give the path of one");
     return false;
   }
 
@@ -144,11 +151,18 @@ class Look {
     return all;
   }
 
+  // Loads the function as a run does, in a worker of its own; it is not called.
+  void python_reward(const std::string& key, const config::TrainConfig& one) {
+    const std::string& file = one.reward.python;
+    if (file.empty() || !is_there(key, file)) return;
+    const auto loaded = make_reward(one);
+    if (!loaded) return wrong_.add(loaded.error().within(key));
+    seen_.push_back(key + ": " + file + " loads; its function was not called");
+  }
+
   void rewards() {
     for (const config::TrainConfig& one : with_rewards()) {
-      const std::string& python = one.reward.python;
-      if (!python.empty() && is_there("reward.python", python))
-        seen_.push_back("reward.python: " + python + " is there; it was not loaded");
+      python_reward("reward.python", one);
       for (const std::string& url : one.reward.http)
         seen_.push_back("reward.http: " + url + " was not asked");
       for (const std::string& url : one.reward.judge)
@@ -169,8 +183,9 @@ class Look {
       const std::string key = "eval.sets: " + set.name;
       files(key, set.config.eval.dataset);
       if (!set.own_rewards) continue;
-      for (const std::string& file : {set.config.reward.python, set.config.reward.judge_rubric})
-        if (!file.empty()) is_there(key, file);
+      python_reward(key, set.config);
+      if (const std::string& file = set.config.reward.judge_rubric; !file.empty())
+        is_there(key, file);
     }
   }
 
@@ -179,6 +194,7 @@ class Look {
     if (ppo()) {
       TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, false));
       rows_seen("data.prompt_dataset", inputs.prompts->size());
+      warn_of_tools("data.prompt_dataset", inputs.prompts->tools_warning(), seen_);
       TROUPE_TRY(warn_of_prompts(config_, inputs, seen_));
       for (const HeldOutInputs& set : inputs.evaluation) {
         rows_seen(set.name.empty() ? "eval.dataset" : "eval.sets: " + set.name,

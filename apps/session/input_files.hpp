@@ -1,6 +1,7 @@
 // Checks the files that a configuration names, without starting a run: models (configuration,
 // weight headers, tokenizer), datasets (reads the rows as the run would, except
-// data.pretrain_dataset), and that the reward's Python file exists. Reads on the caller's thread.
+// data.pretrain_dataset), and rewards in Python (loads them in a worker, as the run does, and calls
+// nothing). Reads on the caller's thread.
 #pragma once
 
 #include "runtime/config/train_config.hpp"

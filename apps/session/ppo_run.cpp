@@ -54,6 +54,7 @@ class PpoRun final : public RunLife {
  private:
   Result<void> run_session() override {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
+    const bool chats = inputs.prompts->has_chats();
     TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
     TROUPE_TRY_ASSIGN(start, open_folder());
     if (!begun_) TROUPE_TRY(check_experience(start, *contents_));
@@ -117,7 +118,7 @@ class PpoRun final : public RunLife {
     const auto phases = reporter->phases();
     const std::uint64_t done = reporter->done();
     reporter.reset();  // ends the live line before the table
-    print_summary(config_, start.folder, done, load_s_, phases);
+    print_summary(config_, start.folder, done, load_s_, phases, chats);
     return ended;
   }
 

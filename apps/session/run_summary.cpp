@@ -110,22 +110,21 @@ double peak_gb() {
 }
 
 // What to do with a model of this kind.
-std::string next_command(const std::string& run, const config::TrainConfig& config) {
+std::string next_command(const std::string& run, const config::TrainConfig& config, bool chats) {
   const bool supervised = (config.method & config::kSupervised) != 0;
   if (supervised && supervised_method(config).scores)
     return "troupe score --model " + run + " --data ROWS.jsonl --out SCORED.jsonl";
   if (supervised && supervised_method(config).steps())
     return "troupe score --process-model " + run + " --data ROWS.jsonl --out SCORED.jsonl";
-  return "troupe generate --model " + run + (config.data.apply_chat_template ? " --chat" : "") +
-         " --prompt 'TEXT'";
+  return "troupe generate --model " + run + (chats ? " --chat" : "") + " --prompt 'TEXT'";
 }
 
 // A run folder stands for its newest model in every command.
-void print_model(const store::RunFolder& folder, const config::TrainConfig& config) {
+void print_model(const store::RunFolder& folder, const config::TrainConfig& config, bool chats) {
   const auto found = model::resolve_model(folder.path().string());
   if (!found || *found == folder.path()) return;
   std::printf("model %s; use it with: %s\n", found->c_str(),
-              next_command(core::shell_word(folder.path().string()), config).c_str());
+              next_command(core::shell_word(folder.path().string()), config, chats).c_str());
 }
 
 }  // namespace
@@ -134,7 +133,8 @@ void print_summary(const config::TrainConfig& config,
                    const store::RunFolder& folder,
                    std::uint64_t updates,
                    double load_s,
-                   const std::vector<std::pair<std::string, double>>& phases) {
+                   const std::vector<std::pair<std::string, double>>& phases,
+                   bool chats) {
   print_evaluations(folder, updates);
   double total = load_s;
   for (const auto& [name, seconds] : phases)
@@ -157,7 +157,7 @@ void print_summary(const config::TrainConfig& config,
     std::printf("\n%s\n", line.c_str());
   std::printf("\npeak memory of one process %.2f GB; run folder %s\n", peak_gb(),
               folder.path().c_str());
-  print_model(folder, config);
+  print_model(folder, config, chats);
 }
 
 void print_held_out(const store::RunFolder& folder, std::uint64_t steps) {

@@ -16,12 +16,14 @@ namespace troupe::session {
 
 // Prints the first evaluation against the last (if there are both), the wall time by phase, what
 // the roles did, samples without a score, why nothing was learned if so, peak memory, the folder of
-// the model, and a command that uses it. `load_s` and `phases`: seconds in this process.
+// the model, and a command that uses it. `load_s` and `phases`: seconds in this process. `chats`:
+// rows went through the chat template.
 void print_summary(const config::TrainConfig& config,
                    const store::RunFolder& folder,
                    std::uint64_t updates,
                    double load_s,
-                   const std::vector<std::pair<std::string, double>>& phases);
+                   const std::vector<std::pair<std::string, double>>& phases,
+                   bool chats);
 
 // A supervised run's held-out figures before and after. Prints nothing unless there were
 // evaluations at step 0 and at `steps`.

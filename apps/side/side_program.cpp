@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -43,6 +44,7 @@ Result<SideProgram> SideProgram::start(const Start& start) {
   made.in_ = std::move(to_child.write);
   made.out_ = std::move(from_child.read);
   ::fcntl(made.out_.get(), F_SETFL, O_NONBLOCK);
+  made.what_ = start.what;
   made.line_bytes_max_ = start.line_bytes_max;
   made.heard_ = core::SteadyClock().now();
   return made;
@@ -74,6 +76,16 @@ std::optional<Json> SideProgram::next() {
 
 core::Duration SideProgram::silence() const {
   return core::SteadyClock().now() - heard_;
+}
+
+core::Failure SideProgram::lost() {
+  constexpr int kNotFound = 127;  // what a child ends with that cannot become its program
+  const int status = child_.wait();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound) {
+    return fail(ErrorCode::kResources, what_ + " needs a python3, and none can be started",
+                "put one into PATH");
+  }
+  return fail(ErrorCode::kPeerLost, what_ + " " + core::how_it_ended(status));
 }
 
 void SideProgram::say(std::string_view line) {

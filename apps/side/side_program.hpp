@@ -52,11 +52,14 @@ class SideProgram {
   void end_input() { in_ = core::OwnedFd(); }
   bool has_input() const { return static_cast<bool>(in_); }
   core::ChildProcess& child() { return child_; }
+  // Why it has ended, for which it waits: kResources if there is no python3, else kPeerLost.
+  core::Failure lost();
 
  private:
   SideProgram() = default;
 
   core::ChildProcess child_;
+  std::string what_;
   core::OwnedFd in_, out_;
   std::size_t line_bytes_max_ = 0;
   std::string pending_;

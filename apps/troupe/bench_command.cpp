@@ -16,7 +16,8 @@ Result<void> run_bench(cli::Words words) {
   if (program.empty()) {
     return fail(
         ErrorCode::kConfig, "there is no troupe-bench in " + core::program_folder().string(),
-        "copy it from where this program was built; `./dev build troupe-bench` makes it there");
+        core::remedy_of_missing("./dev build troupe-bench",
+                                "the tarball has it, the wheel does not (docs/install.md)"));
   }
   std::vector<std::string> all = {program};
   all.insert(all.end(), words.begin(), words.end());

@@ -4,6 +4,7 @@
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/new_file.hpp"
+#include "apps/troupe/trl_script.hpp"
 #include "runtime/config/peer_recipe.hpp"
 #include "runtime/core/foreign_text.hpp"
 
@@ -55,12 +56,13 @@ Result<void> run_config_from(std::string_view peer, cli::Words words) {
         ErrorCode::kConfig,
         name + ": one FILE is expected, " +
             (files.empty() ? "none was given" : std::to_string(files.size()) + " were given"),
-        "name the script, YAML or JSON file of the run");
+        "name the script, YAML or JSON file of the run, or TRL's Python script");
   }
   TROUPE_TRY_ASSIGN(asked, method_asked(method));
   TROUPE_TRY(check_new(out, "--out"));
   const config::Table& table = session::run_table();
-  TROUPE_TRY_ASSIGN(file, config::read_peer_file(table, peer, files[0], asked, environment_value));
+  TROUPE_TRY_ASSIGN(file, config::read_peer_file(table, peer, files[0], asked, environment_value,
+                                                  read_trl_script));
   const config::PeerRecipe made = config::make_recipe(table, file, files[0]);
   TROUPE_TRY(write_new(out, "--out", made.yaml));
   say_counts(made);

@@ -14,6 +14,7 @@ constexpr const char* kDataHelp =
     "usage: troupe data preview FILES [--rows N] [--json]\n"
     "       troupe data stats FILES [--model M] [--rows N] [--json]\n"
     "       troupe data check FILES [--json]\n"
+    "       troupe data preview|stats|check METHOD --data FILES --model M [--json]\n"
     "       troupe data preview|stats|check METHOD [CONFIG.yaml] [--key v ...] [--json]\n"
     "       troupe data convert FILES --out FILE.jsonl [--overwrite]\n"
     "       troupe data arithmetic --out DIR [--seed N] [--held-out N]\n"

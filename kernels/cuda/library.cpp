@@ -30,13 +30,16 @@ Opened open_library() {
   opened.path = find().string();
   if (opened.path.empty()) {
     opened.error = std::string(kFile) +
-                   " is not next to the program; `./dev build --cuda` makes it "
-                   "(TROUPE_CUDA_LIBRARY names another place)";
+                   " is not next to the program; " +
+                   core::remedy_of_missing("./dev build --cuda",
+                                           "packages made with --cuda have it (docs/install.md)") +
+                   " (TROUPE_CUDA_LIBRARY names another place)";
     return opened;
   }
   void* const handle = dlopen(opened.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    opened.error = std::string("cannot be loaded: ") + dlerror();
+    opened.error = std::string("cannot be loaded: ") + dlerror() +
+                   " (TROUPE_CUDA_LIBRARY names another)";
     return opened;
   }
   const auto* entry = static_cast<const Entry*>(dlsym(handle, "troupe_cuda_entry"));

@@ -4,8 +4,10 @@
 #include "runtime/config/peer_yaml.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/config/refuse.hpp"
+#include "runtime/config/trl_settings.hpp"
 #include "runtime/core/bool_word.hpp"
 #include "runtime/core/split.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
 #include <span>
@@ -22,9 +24,10 @@ struct Trainer {
   std::string_view title;
   bool yaml;   // its users have YAML or JSON files
   bool hydra;  // its command lines are key=value words
+  bool python = false;  // its users write Python scripts
 };
 constexpr Trainer kTrainers[] = {{"openrlhf", "OpenRLHF", false, false},
-                                 {"trl", "TRL", true, false},
+                                 {"trl", "TRL", true, false, true},
                                  {"verl", "verl", true, true}};
 
 struct TrainerProgram {
@@ -130,7 +133,7 @@ class TrainerWords {
   }
   PeerSetting& add(std::string name, const ShellWord& word) {
     const std::string place = joined(where_, ":", word.line);
-    return out_.emplace_back(PeerSetting{{std::move(name), {}, false, place}, true, {}});
+    return out_.emplace_back(PeerSetting{{std::move(name), {}, false, place}, true, {}, {}});
   }
   static void take(PeerSetting& setting, std::string value, const ShellWord& word) {
     setting.written.values.push_back(std::move(value));
@@ -192,8 +195,45 @@ bool is_yaml(const fs::path& file) {
 // The command of the trainer in a script.
 struct Found {
   const TrainerProgram* program = nullptr;  // none: the file has settings alone
-  std::span<const ShellWord> words;         // behind it
+  std::span<const ShellWord> before, words;  // in front of it, and behind
 };
+
+// The setting of one of these flags in front of a program; none: it is not given.
+std::optional<PeerSetting> launcher_flag(std::span<const ShellWord> launcher,
+                                         std::span<const std::string_view> flags,
+                                         const std::string& where) {
+  for (std::size_t i = 0; i < launcher.size(); ++i) {
+    const std::string& word = launcher[i].text;
+    const auto equals = word.find('=');
+    if (std::ranges::count(flags, std::string_view(word).substr(0, equals)) == 0) continue;
+    const bool apart = equals == word.npos;
+    if (apart && i + 1 == launcher.size()) return std::nullopt;
+    const ShellWord& value = apart ? launcher[i + 1] : launcher[i];
+    const std::string number = apart ? value.text : word.substr(equals + 1);
+    const std::string place = joined(where, ":", launcher[i].line);
+    return PeerSetting{{"num_processes", {number}, false, place}, true, value.unknown, {}};
+  }
+  return std::nullopt;
+}
+
+// How many processes a launcher is told to start, as a setting; none: it is not told.
+std::optional<PeerSetting> processes_of(std::span<const ShellWord> launcher,
+                                        const std::string& where) {
+  constexpr std::string_view kProcesses[] = {"--num_processes", "--num-processes", "--num_gpus",
+                                             "--nproc_per_node", "--nproc-per-node"};
+  constexpr std::string_view kNodes[] = {"--nnodes", "--num_nodes"};
+  auto out = launcher_flag(launcher, kProcesses, where);
+  const auto nodes = launcher_flag(launcher, kNodes, where);
+  if (!out || !nodes) return out;
+  const auto each = core::number_of<std::int64_t>(out->written.values[0]);
+  const auto times = core::number_of<std::int64_t>(nodes->written.values[0]);
+  if (each && times) {
+    out->written.values[0] = std::to_string(*each * *times);
+  } else if (out->unknown.empty()) {
+    out->unknown = nodes->written.values[0];
+  }
+  return out;
+}
 
 // Whether a command is settings alone, without what starts a trainer.
 bool only_settings(const ShellCommand& command, const Trainer& peer) {
@@ -218,7 +258,7 @@ Result<Found> find_command(const std::vector<ShellCommand>& commands,
                       rest.front().line, kThen, "keep one of them in the file");
       }
       const std::size_t own = rest.front().text == "trl" ? 2 : 1;
-      found = {program, rest.subspan(own)};
+      found = {program, std::span(command).first(i), rest.subspan(own)};
       line = rest.front().line;
       break;
     }
@@ -256,10 +296,64 @@ Result<void> take_named_file(PeerFile& out, const fs::path& script, const Table&
   return {};
 }
 
+// The program that a Python script stands for, by the settings that it makes.
+Result<void> take_python(PeerFile& out,
+                         const Trainer& peer,
+                         const fs::path& file,
+                         const PythonReader& python) {
+  TROUPE_TRY_ASSIGN(script, python(file));
+  const std::string where = file.string();
+  if (script.configs.size() > 1) {
+    return refuse(where, ": makes several settings of ", peer.title, ", ", script.configs[0].name,
+                  " in line ", script.configs[0].line, " and ", script.configs[1].name, " in line ",
+                  script.configs[1].line, kThen, "keep one of them in the file");
+  }
+  if (script.configs.empty()) {
+    return refuse(where, ": makes no settings of ", peer.title,
+                  " by a call such as DPOConfig(learning_rate=1e-6)", kThen,
+                  "a script that takes flags is read from the shell script that gives them");
+  }
+  const std::string& name = script.configs[0].name;
+  const auto program = std::ranges::find_if(kPrograms, [&](const TrainerProgram& one) {
+    return one.peer == peer.name && is_named(one.names, name);
+  });
+  if (program == std::end(kPrograms))
+    return refuse(where, ":", script.configs[0].line, ": ", name, " has no counterpart");
+  out.program = name;
+  out.implied = settings_of_program(*program);
+  std::ranges::move(script.settings, std::back_inserter(out.settings));
+  const Methods said = method_with_switches(program->method, out.settings);
+  if (out.method == kNoMethod) out.method = said;
+  return {};
+}
+
+// The Python script that a command starts, beside the shell script or here, and what is in front of
+// it; empty: none does.
+struct Started {
+  fs::path file;
+  std::span<const ShellWord> before;
+};
+std::optional<Started> python_of(const std::vector<ShellCommand>& commands,
+                                 const fs::path& script) {
+  for (const ShellCommand& command : commands) {
+    for (std::size_t i = 0; i < command.size(); ++i) {
+      const fs::path named = command[i].text;
+      if (named.extension() != ".py" || !command[i].unknown.empty()) continue;
+      std::error_code error;
+      for (const fs::path& file : {script.parent_path() / named, named}) {
+        if (fs::is_regular_file(file, error))
+          return Started{file, std::span(command).first(i)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 Result<void> read_command(PeerFile& out,
                           const Trainer& peer,
                           const fs::path& file,
-                          const Environment& environment) {
+                          const Environment& environment,
+                          const PythonReader& python) {
   const std::string where = file.string();
   TROUPE_TRY_ASSIGN(text, config_file_text(where));
   TROUPE_TRY_ASSIGN(commands, read_script(text, where, environment));
@@ -270,8 +364,17 @@ Result<void> read_command(PeerFile& out,
     out.program = std::move(name);
     out.implied = settings_of_program(*found.program);
     out.settings = TrainerWords(found.words, peer, where).all();
+    if (auto processes = processes_of(found.before, where); processes && peer.python)
+      out.settings.insert(out.settings.begin(), std::move(*processes));
     const Methods said = method_with_switches(found.program->method, out.settings);
     if (out.method == kNoMethod) out.method = said;
+    return {};
+  }
+  if (const auto started = peer.python ? python_of(commands, file) : std::nullopt) {
+    if (auto processes = processes_of(started->before, where))
+      out.settings.push_back(std::move(*processes));
+    const auto taken = take_python(out, peer, started->file, python);
+    if (!taken) return core::fail(taken.error().within(where));
     return {};
   }
   for (const ShellCommand& command : commands) {
@@ -291,7 +394,8 @@ Result<PeerFile> read_peer_file(const Table& table,
                                 std::string_view name,
                                 const fs::path& file,
                                 Methods asked,
-                                const Environment& environment) {
+                                const Environment& environment,
+                                const PythonReader& python) {
   const auto peer = std::ranges::find(kTrainers, name, &Trainer::name);
   if (peer == std::end(kTrainers))
     return refuse("there is no trainer '", name, "' to read from", kThen,
@@ -302,8 +406,10 @@ Result<PeerFile> read_peer_file(const Table& table,
   if (peer->yaml && is_yaml(file)) {
     if (peer->hydra && out.method == kNoMethod) out.method = kPpo;  // verl's files are of PPO
     TROUPE_TRY(read_into(out, file, table));
+  } else if (peer->python && file.extension() == ".py") {
+    TROUPE_TRY(take_python(out, *peer, file, python));
   } else {
-    TROUPE_TRY(read_command(out, *peer, file, environment));
+    TROUPE_TRY(read_command(out, *peer, file, environment, python));
     if (peer->hydra && out.method == kNoMethod) out.method = kPpo;
     if (peer->yaml && !peer->hydra) TROUPE_TRY(take_named_file(out, file, table));
   }
@@ -312,6 +418,7 @@ Result<PeerFile> read_peer_file(const Table& table,
                   method_names(kAllMethods), " (grpo and rloo are ppo)");
   }
   if (out.settings.empty()) return refuse(file.string(), ": has no setting in it");
+  if (peer->python) join_trl_settings(out);
   return out;
 }
 

@@ -60,18 +60,24 @@ class RecipeMaker {
     others_.push_back(joined(name, " = ", values_text(values), " (", where, "): ", why));
   }
 
+  // A script in Python is named by the class of its settings.
+  std::string_view who_knows() const {
+    return file_.program.ends_with("Config") ? "Python" : "its shell or Hydra";
+  }
+
   void read(const PeerSetting& given) {
     const Setting& written = given.written;
     if (!given.unknown.empty()) {
       return leave_out(written.name, written.values, written.where,
-                       joined("what ", given.unknown, " is, only its shell or Hydra knows"));
+                       joined("what ", given.unknown, " is, only ", who_knows(), " knows"));
     }
     auto understood = understand(table_, file_.method, written);
     if (!understood) {
       return leave_out(written.name, written.values, written.where,
                        without_place(understood.error().message, written.where));
     }
-    const std::string note = without_place(understood->note, written.where);
+    const std::string note =
+        given.note.empty() ? without_place(understood->note, written.where) : given.note;
     if (!understood->setting) {
       if (!note.empty()) held_.push_back(joined("(", written.where, ") ", note));
       return;

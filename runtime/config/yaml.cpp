@@ -233,7 +233,7 @@ Arguments written_in(const Table& table, std::span<const std::string> words, Met
 Result<std::string> config_file_text(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
-    return refuse(file, ": no such configuration file");
+    return refuse(file, ": no such configuration file", kThen, "give the path of one");
   }
   if (std::filesystem::is_directory(file, error)) {
     return refuse(file, ": is a folder", kThen, "a YAML file is expected");

@@ -22,4 +22,11 @@ fs::path program_file(const std::string& name) {
   return {};
 }
 
+std::string remedy_of_missing(const std::string& build, const std::string& package) {
+  std::error_code code;
+  const bool built_here = fs::exists(program_folder() / "CMakeCache.txt", code) ||
+                          fs::exists(program_folder() / ".." / "CMakeCache.txt", code);
+  return built_here ? "`" + build + "` makes it" : package;
+}
+
 }  // namespace troupe::core

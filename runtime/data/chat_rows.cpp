@@ -4,6 +4,7 @@
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/messages.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::data {
@@ -93,7 +94,80 @@ std::string in_objects(const std::string& tools) {
   return parse::written_text(list);
 }
 
+// The column if it is a text that begins as a JSON list does.
+const std::string* listed_text(const Json& row, const std::string& key) {
+  const auto found = row.find(key);
+  if (found == row.end() || !found->is_string()) return nullptr;
+  const auto& text = found->get_ref<const std::string&>();
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos || text[first] != '[') return nullptr;
+  const auto second = text.find_first_not_of(" \t\r\n", first + 1);
+  return second != text.npos && text[second] == '{' ? &text : nullptr;
+}
+
+bool is_listed_message(const Json& item) {
+  if (has_texts(item, "from", "value")) return true;
+  if (!item.is_object()) return false;
+  const auto role = item.find("role");
+  return role != item.end() && role->is_string() &&
+         (item.contains("content") || item.contains("tool_calls"));
+}
+
+// The messages in a text; null: it holds none.
+Json listed_messages(const std::string& text, parse::Numbers numbers) {
+  auto list = parse::bounded_json<Json>(text, {.numbers = numbers});
+  const bool messages = list && list->is_array() && !list->empty() &&
+                        std::all_of(list->begin(), list->end(), is_listed_message);
+  return messages ? std::move(*list) : Json();
+}
+
+core::Failure unlisted(const std::string& key) {
+  return bad_row("column '" + key + "' is a text that begins as a list of messages and is no JSON",
+                 "Python's own way of writing a list is mended by: python3 -c 'import ast, json, "
+                 "sys; [print(json.dumps({**r, \"" +
+                     key + "\": ast.literal_eval(r[\"" + key +
+                     "\"])})) for r in map(json.loads, sys.stdin)]' < ROWS.jsonl > MENDED.jsonl");
+}
+
 }  // namespace
+
+Result<std::optional<Json>> with_listed_messages(const Json& row,
+                                                 const MessageColumns& columns,
+                                                 parse::Numbers numbers) {
+  std::optional<Json> out;
+  const auto put = [&](const std::string& key, Json list) {
+    if (!out) out = row;
+    (*out)[key] = std::move(list);
+  };
+  bool listed = false;
+  for (const std::string& key : columns.prompts) {
+    const auto there = row.find(key);
+    listed = listed || (there != row.end() && there->is_array());
+    const std::string* const text = listed_text(row, key);
+    if (text == nullptr) continue;
+    Json list = listed_messages(*text, numbers);
+    if (!list.is_null()) {
+      listed = true;
+      put(key, std::move(list));
+    } else if (key == "messages" || key == "conversations") {
+      return unlisted(key);
+    }
+  }
+  std::vector<std::pair<std::string, Json>> answers;
+  bool whole = true;
+  for (const std::string& key : columns.answers) {
+    const std::string* const text = listed_text(row, key);
+    if (text == nullptr) continue;
+    Json list = listed_messages(*text, numbers);
+    if (list.is_null()) continue;
+    whole = whole && list.size() > 1;
+    answers.emplace_back(key, std::move(list));
+  }
+  if (!listed && !(whole && answers.size() > 1)) return out;
+  for (auto& [key, list] : answers)
+    put(key, std::move(list));
+  return out;
+}
 
 Result<std::vector<ChatMessage>> messages_in(const Json& list, const std::string& key) {
   std::vector<ChatMessage> out;

@@ -20,6 +20,20 @@ inline constexpr const char* kVariablesColumn = "chat_template_kwargs";
 // list's column, for errors.
 core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key);
 
+// Columns that may hold a list of messages: those of prompts and dialogues, and those of answers.
+struct MessageColumns {
+  std::vector<std::string> prompts, answers;
+};
+
+// The row with lists where texts hold messages as JSON, as files without lists (CSV) have them;
+// nothing if there is no such text. A text is a list of messages if it is a JSON array of objects
+// with a role and a content or calls, or with `from` and `value`; the answers are looked at where
+// the prompt is a list, or where each of them is a whole dialogue. Error kData: `messages` or
+// `conversations` is a text that begins as such a list and is none, with the line that mends it.
+core::Result<std::optional<Json>> with_listed_messages(const Json& row,
+                                                       const MessageColumns& columns,
+                                                       parse::Numbers numbers);
+
 // The row's tools and template variables; none where it has no such columns. `bare_tools`: the
 // descriptions may lack the object around them, as LLaMA-Factory's do, and get it.
 core::Result<text::ChatInputs> chat_inputs(const Json& row, bool bare_tools = false);

@@ -17,10 +17,14 @@ std::string first_of(std::span<const std::string_view> list,
 
 }  // namespace
 
+bool is_default_prompt(std::string_view named) {
+  return named.empty() || std::ranges::find(kPromptColumns, named) != std::end(kPromptColumns);
+}
+
 std::string prompt_column(const Json& row, const std::string& named) {
   const auto messages = row.find("messages");
   const bool listed = messages != row.end() && messages->is_array();
-  if (listed && !row.contains(named)) return "messages";
+  if (listed && !row.contains(named) && is_default_prompt(named)) return "messages";
   return first_of(kPromptColumns, row, named);
 }
 

@@ -16,8 +16,13 @@ inline constexpr std::string_view kPromptColumns[] = {"input", "prompt"};
 inline constexpr std::string_view kAnswerColumns[] = {"output", "completion", "response"};
 inline constexpr std::string_view kTextColumns[] = {"input", "text"};
 
-// The column of the row that holds its prompt: `named`; else `messages`, if that is a list; else
-// the first of kPromptColumns that the row has. `named` itself if there is none.
+// Whether a setting leaves it to the readers where a prompt is: it names none, or one of those that
+// they look for.
+bool is_default_prompt(std::string_view named);
+
+// The column of the row that holds its prompt: `named`; else, if that is one of kPromptColumns,
+// `messages` if that is a list, or the first of kPromptColumns that the row has. `named` itself if
+// there is none.
 std::string prompt_column(const Json& row, const std::string& named);
 
 // The column of the answer. Beside a list of messages only `completion` is looked for, since such a

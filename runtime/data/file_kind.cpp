@@ -33,12 +33,12 @@ std::string_view unpacked_name(std::string_view name) {
   return packing_of(name) == Packing::kNone ? name : name.substr(0, name.rfind('.'));
 }
 
+}  // namespace
+
 bool is_table(RowsKind kind) {
   return kind == RowsKind::kParquet || kind == RowsKind::kArrowFile ||
          kind == RowsKind::kArrowStream;
 }
-
-}  // namespace
 
 FileKind kind_of_name(std::string_view name) {
   const Ending* const ending = ending_of(unpacked_name(name));

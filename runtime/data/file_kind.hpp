@@ -19,6 +19,9 @@ struct FileKind {
 inline constexpr std::string_view kRowEndings =
     ".jsonl, .json, .csv (plain, .gz or .zst), .parquet, .arrow or .feather";
 
+// Whether the rows lie in a binary table.
+bool is_table(RowsKind kind);
+
 // What the name alone says; lines for an unknown ending.
 FileKind kind_of_name(std::string_view name);
 

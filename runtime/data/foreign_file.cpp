@@ -1,5 +1,7 @@
 #include "runtime/data/foreign_file.hpp"
 
+#include "runtime/core/foreign_text.hpp"
+#include "runtime/core/shell_word.hpp"
 #include "runtime/data/file_kind.hpp"
 #include "runtime/names/locate.hpp"
 
@@ -76,6 +78,41 @@ const Format* format_of_file(const fs::path& file) {
   return nullptr;
 }
 
+bool is_text(std::string_view begin) {
+  return !begin.empty() && std::ranges::all_of(begin, [](unsigned char c) {
+    return c >= ' ' || c == '\t' || c == '\n' || c == '\r';
+  });
+}
+
+// The ending of rows that are text and begin so.
+std::string_view ending_of_text(std::string_view begin) {
+  const auto first = begin.find_first_not_of(" \t\r\n");
+  if (first == begin.npos) return ".jsonl";
+  return begin[first] == '{' ? ".jsonl" : begin[first] == '[' ? ".json" : ".csv";
+}
+
+// A table or a compressed file by its name that is plain text.
+core::Result<void> check_no_text(const fs::path& file) {
+  const FileKind named = kind_of_name(file.string());
+  const bool table = is_table(named.rows);
+  if (!table && named.packing == Packing::kNone) return {};
+  std::ifstream in(file, std::ios::binary);
+  char head[256] = {};
+  in.read(head, sizeof head);
+  const std::string_view begin(head, static_cast<std::size_t>(in.gcount()));
+  if (!is_text(begin)) return {};
+  constexpr std::size_t kShown = 40;
+  const std::string_view line = begin.substr(0, std::min(begin.find('\n'), kShown));
+  const fs::path stem = file.parent_path() / file.stem();
+  const std::string rows =
+      table ? stem.string() + std::string(ending_of_text(begin)) : stem.string();
+  return fail(ErrorCode::kData,
+              file.string() + ": its name says " + file.extension().string() +
+                  ", and it is text, which begins with:" + core::foreign(line),
+              "rename it by what it is: mv " + core::shell_word(file.string()) + " " +
+                  core::shell_word(rows));
+}
+
 core::Failure no_file(const std::string& name, const std::string& key) {
   const auto hub = names::hub_name(name, names::Kind::kDataset);
   return fail(
@@ -118,7 +155,7 @@ core::Result<void> check_rows_file(const fs::path& file, std::string_view key) {
   }
   if (!fs::is_regular_file(file, error)) return no_file(file.string(), std::string(key));
   const Format* format = format_of_file(file);
-  if (format == nullptr) return {};
+  if (format == nullptr) return check_no_text(file);
   return fail(ErrorCode::kData, file.string() + ": is " + std::string(format->name),
               "rows are " + std::string(kRowEndings) + ". Make them: " + command_of(*format, file));
 }

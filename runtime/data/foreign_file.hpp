@@ -10,7 +10,8 @@
 namespace troupe::data {
 
 // Succeeds for a regular file that is none of the formats known here. `key`: the setting that named
-// it. Errors: kNotFound (no such file), kData (a folder, a file of another format).
+// it. Errors: kNotFound (no such file), kData (a folder, a file of another format, text whose name
+// says that it is a table or compressed).
 core::Result<void> check_rows_file(const std::filesystem::path& file, std::string_view key);
 
 // Why a folder that has no files of rows is no data set, and what to name instead.

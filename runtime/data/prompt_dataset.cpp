@@ -3,6 +3,7 @@
 #include "runtime/data/chat_rows.hpp"
 #include "runtime/data/default_columns.hpp"
 #include "runtime/data/row_format.hpp"
+#include "runtime/data/row_kinds.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
@@ -63,10 +64,19 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
   return {};
 }
 
-Result<void> read_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
+Result<void> read_listed(const Json& row, const DatasetColumns& columns, PromptRow& out) {
   out.format = columns.known_formats ? format_of(row, columns.input_key) : RowFormat::kColumns;
   return out.format == RowFormat::kColumns ? column_prompt(row, columns, out)
                                            : known_prompt(row, columns, out);
+}
+
+Result<void> read_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
+  const MessageColumns lists{{"messages", "conversations", "prompt", columns.input_key}, {}};
+  TROUPE_TRY_ASSIGN(listed, with_listed_messages(row, lists, parse::Numbers::kAsWritten));
+  const Json& read = listed ? *listed : row;
+  const auto done = read_listed(read, columns, out);
+  if (done) return {};
+  return core::fail(about_kind(done.error(), read, config::MethodRows::kPrompt));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "runtime/data/row_format.hpp"
 
+#include "runtime/data/default_columns.hpp"
 #include "runtime/text/messages.hpp"
 
 #include <algorithm>
@@ -137,6 +138,7 @@ Result<KnownRow> alpaca_row(const Json& row, Answers answers) {
 RowFormat format_of(const Json& row, const std::string& key) {
   const bool own_name = key == "input" || key == kInstruction || key == kConversations;
   if (!own_name && !key.empty() && row.contains(key)) return RowFormat::kColumns;
+  if (!own_name && !is_default_prompt(key)) return RowFormat::kColumns;  // which lacks it
   if (is_list(row, kConversations)) return RowFormat::kShareGpt;
   if (is_text(row, kInstruction)) return RowFormat::kAlpaca;
   return RowFormat::kColumns;

@@ -33,7 +33,8 @@ struct KnownRow {
 
 // kShareGpt or kAlpaca if the row has that format's columns, else kColumns. `key` is the prompt
 // column of the settings: a row that has it is kColumns too, unless the name is "input",
-// "instruction" or "conversations", which the formats themselves use.
+// "instruction" or "conversations", which the formats themselves use; and so is every row where
+// `key` is a column that nobody would look for unasked (is_default_prompt).
 RowFormat format_of(const Json& row, const std::string& key);
 
 // kPair: known_row reads `chosen` and `rejected`; kOne: it ignores them and reads the one answer.

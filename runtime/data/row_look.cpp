@@ -1,7 +1,9 @@
 #include "runtime/data/row_look.hpp"
 
 #include "runtime/data/default_columns.hpp"
+#include "runtime/data/chat_rows.hpp"
 #include "runtime/data/row_format.hpp"
+#include "runtime/data/row_kinds.hpp"
 #include "runtime/data/table_list.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/parse/written_numbers.hpp"
@@ -182,6 +184,19 @@ class FirstRow {
   RowLook look_;
 };
 
+core::Result<RowLook> look_at_first(const Json& row, RowNeed need, const NamedColumns& named) {
+  MessageColumns lists;
+  if (need != RowNeed::kText) {
+    lists = {{"messages", "conversations", "prompt", named.prompt},
+             {"chosen", "rejected", "completion", named.answer, named.chosen, named.rejected}};
+  }
+  TROUPE_TRY_ASSIGN(listed, with_listed_messages(row, lists, parse::Numbers::kAsWritten));
+  const Json& read = listed ? *listed : row;
+  auto look = FirstRow(read, need, named).look();
+  if (!look) return core::fail(about_kind(look.error(), read, need));
+  return look;
+}
+
 void take_row(const Json& row, RowLook& look) {
   ++look.rows;
   if (look.firsts.size() < RowLook::kFirsts) look.firsts.push_back(row);
@@ -201,7 +216,7 @@ core::Result<RowLook> look_at_rows(const std::string& files,
   bool more = false;
   const TakeRow take = [&](const Json& row, const std::string&) -> core::Result<bool> {
     if (look.rows == RowLook::kRows) return more = true, false;
-    if (look.rows == 0) TROUPE_TRY_SET(look, FirstRow(row, need, named).look());
+    if (look.rows == 0) TROUPE_TRY_SET(look, look_at_first(row, need, named));
     take_row(row, look);
     return true;
   };

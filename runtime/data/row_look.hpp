@@ -2,6 +2,7 @@
 // or format they have. Pure functions of files; any thread.
 #pragma once
 
+#include "runtime/config/method.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/data/row_source.hpp"
 
@@ -13,7 +14,7 @@
 namespace troupe::data {
 
 // What the rows of a method hold.
-enum class RowNeed { kPrompt, kAnswer, kText, kPair, kRated, kSteps };
+using RowNeed = config::MethodRows;
 
 // The columns that a configuration names; empty: not named.
 struct NamedColumns {

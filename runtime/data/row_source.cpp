@@ -149,8 +149,10 @@ class Csv final : public RowSource {
     if (!record) return nullptr;
     where_ = record->where;
     if (record->fields.size() != names_.size()) {
-      return bad_place(where_, std::to_string(record->fields.size()) + " fields, the header has " +
-                                   std::to_string(names_.size()));
+      return bad_place(where_,
+                       std::to_string(record->fields.size()) + " fields, the header has " +
+                           std::to_string(names_.size()),
+                       "put a field with a comma or a line break in it into quotes");
     }
     row_ = Json::object();
     for (std::size_t i = 0; i < names_.size(); ++i)
@@ -176,10 +178,11 @@ class Csv final : public RowSource {
     names_ = std::move(header->fields);
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (names_[i].empty())
-        return bad_place(header->where, "the header has a column without a name");
+        return bad_place(header->where, "the header has a column without a name", "name it");
       for (std::size_t j = 0; j < i; ++j) {
         if (names_[j] == names_[i])
-          return bad_place(header->where, "two columns '" + names_[i] + "'");
+          return bad_place(header->where, "two columns '" + names_[i] + "'",
+                           "give each a name of its own");
       }
     }
     return {};

@@ -3,6 +3,7 @@
 #include "runtime/data/limits.hpp"
 #include "runtime/data/supervised_rows.hpp"
 #include "runtime/data/table_reader.hpp"
+#include "runtime/data/tools_watch.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
@@ -16,7 +17,10 @@ class SupervisedLoader {
                    const SupervisedLimits& limits,
                    const text::Tokenizer& tokenizer,
                    const text::ChatTemplate* chat)
-      : columns_(columns), limits_(limits), coder_(tokenizer, chat, columns.add_special_tokens) {}
+      : columns_(columns),
+        limits_(limits),
+        coder_(tokenizer, chat, columns.add_special_tokens),
+        tools_(columns.kind == RowKind::kText ? nullptr : chat) {}
 
   // Reads the files of one set of a blend.
   Result<void> read_set(const std::string& set, std::string_view key) {
@@ -35,6 +39,7 @@ class SupervisedLoader {
     const TakeRow take = [this](const Json& row, const std::string& where) -> Result<bool> {
       TROUPE_TRY_ASSIGN(coded, coded_row(row, columns_, coder_));
       note(coded, where);
+      tools_.see(row, where);
       const std::uint64_t before = out_.rows_.size();
       TROUPE_TRY(add(coded, where));
       if (out_.rows_.size() > before) TROUPE_TRY(add_category(row, where));
@@ -45,6 +50,8 @@ class SupervisedLoader {
 
   Result<SupervisedDataset> finish(const std::string& files) {
     if (!out_.rows_.empty()) {
+      if (!tools_.warning().empty()) out_.notes_.push_back(tools_.warning());
+      out_.tools_warning_ = tools_.warning();
       out_.tokens_.shrink_to_fit();
       out_.learn_.shrink_to_fit();
       return std::move(out_);
@@ -146,6 +153,7 @@ class SupervisedLoader {
   const SupervisedColumns& columns_;
   const SupervisedLimits& limits_;
   const DialogueCoder coder_;
+  ToolsWatch tools_;
   SupervisedDataset out_;
   std::set<RowFormat> formats_;
   std::set<std::string> found_;  // what was said of columns that no setting names

@@ -113,6 +113,8 @@ class SupervisedDataset {
   std::uint64_t dropped() const { return dropped_; }  // rows left out because they are too long
   // Notes for users about rows that were read by their format, not by the settings: one per format.
   const std::vector<std::string>& notes() const { return notes_; }
+  // That the chat template shows nothing of the rows' tools, one of the notes; empty: it does.
+  const std::string& tools_warning() const { return tools_warning_; }
   bool has_chats() const { return has_chats_; }  // the template rendered at least one row
   // The number of rows that each set gave (table_list.hpp).
   const std::vector<std::uint64_t>& set_rows() const { return set_rows_; }
@@ -147,6 +149,7 @@ class SupervisedDataset {
   std::uint64_t dropped_ = 0;
   bool has_chats_ = false;
   std::vector<std::string> notes_;
+  std::string tools_warning_;
 };
 
 }  // namespace troupe::data

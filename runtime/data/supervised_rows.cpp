@@ -3,6 +3,7 @@
 #include "runtime/core/texts.hpp"
 #include "runtime/data/chat_rows.hpp"
 #include "runtime/data/default_columns.hpp"
+#include "runtime/data/row_kinds.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/messages.hpp"
 
@@ -358,13 +359,50 @@ class RowCoder {
   const DialogueCoder& coder_;
 };
 
+// Templates print whole integers; all other numbers are read as numbers.
+constexpr auto kRowNumbers = parse::Numbers::kWholeIntegers;
+
+MessageColumns lists_of(const SupervisedColumns& columns) {
+  const bool pair = columns.kind == RowKind::kPair;
+  MessageColumns lists{{"messages", "conversations", "prompt"}, {}};
+  lists.prompts.push_back(pair ? columns.prompt_key : columns.input_key);
+  if (pair) {
+    lists.answers = {columns.chosen_key, columns.rejected_key};
+  } else {
+    lists.answers = {"completion", columns.output_key};
+  }
+  return lists;
+}
+
+config::MethodRows rows_of(RowKind kind) {
+  switch (kind) {
+    case RowKind::kAnswer:
+      return config::MethodRows::kAnswer;
+    case RowKind::kText:
+      return config::MethodRows::kText;
+    case RowKind::kPair:
+      return config::MethodRows::kPair;
+    case RowKind::kRated:
+      return config::MethodRows::kRated;
+    case RowKind::kSteps:
+      break;
+  }
+  return config::MethodRows::kSteps;
+}
+
 }  // namespace
 
 Result<CodedRow> coded_row(const Json& row,
                            const SupervisedColumns& columns,
                            const DialogueCoder& coder) {
   TROUPE_TRY_ASSIGN(teacher, teacher_of_row(columns.domains, row));
-  TROUPE_TRY_ASSIGN(coded, RowCoder(columns, coder).code(row));
+  std::optional<Json> listed;
+  if (columns.kind != RowKind::kText)
+    TROUPE_TRY_SET(listed, with_listed_messages(row, lists_of(columns), kRowNumbers));
+  const Json& read = listed ? *listed : row;
+  auto done = RowCoder(columns, coder).code(read);
+  if (!done) return core::fail(about_kind(done.error(), read, rows_of(columns.kind)));
+  CodedRow coded = std::move(*done);
   coded.teacher = teacher;
   return coded;
 }

@@ -21,7 +21,8 @@ Opened open_library() {
   const std::string path =
       named != nullptr && *named != '\0' ? named : core::program_file(kFile).string();
   const std::string remedy =
-      std::string("; `") + kGuideBuild + "` makes it (TROUPE_GUIDE_LIBRARY names another place)";
+      "; " + core::remedy_of_missing(kGuideBuild, "every package has it: install Troupe again") +
+      " (TROUPE_GUIDE_LIBRARY names another place)";
   if (path.empty()) return {nullptr, std::string(kFile) + " is not next to the program" + remedy};
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {

@@ -148,6 +148,10 @@ const std::string& ChatTemplate::source() const {
   return state_->source;
 }
 
+const std::string& ChatTemplate::where() const {
+  return state_->where;
+}
+
 core::Result<std::optional<ChatTemplate>> load_template(const std::filesystem::path& folder,
                                                         bool needed) {
   auto loaded = ChatTemplate::load(folder);

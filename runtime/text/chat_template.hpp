@@ -85,6 +85,7 @@ class ChatTemplate {
                                         const RenderOptions& options = {}) const;
 
   const std::string& source() const;
+  const std::string& where() const;  // the file that it is from
 
  private:
   struct State;

@@ -98,7 +98,8 @@ TEST(Init, RecipesOfSupervisedMethodsPassTheirChecksAndTrain) {
     const Ended made = ended({"init", method, "--data", tiny.file(rows), "--model", tiny.model(),
                               "--out", recipe, "--run.path", tiny.file("run_" + method)});
     ASSERT_EQ(made.status, 0) << made.text;
-    EXPECT_EQ(made.text, "");
+    EXPECT_EQ(made.text, recipe + " is written; check it, then train:\n  troupe config validate " +
+                             recipe + "\n  troupe train " + method + " " + recipe + "\n");
     const Ended valid = ended({"config", "validate", recipe});
     EXPECT_EQ(valid.status, 0) << valid.text << text_of(recipe);
     EXPECT_NE(valid.text.find("valid for `troupe train " + method + "`"), std::string::npos);

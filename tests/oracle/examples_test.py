@@ -114,7 +114,7 @@ def test_the_own_reward_of_the_readme_trains(folder, tmp_path):  # noqa: F811
     text = re.search(r"^```python\n# reward.py\n(.*?)```", page, re.M | re.S)[1]
     (tmp_path / "reward.py").write_text(text)
     block = re.search(r"^## Your own reward$(.*?)^## ", page, re.M | re.S)[1].replace("\\\n", " ")
-    commands = [shlex.split(line) for line in re.findall(r"^    (build/troupe .*)$", block, re.M)]
+    commands = [shlex.split(line, comments=True) for line in re.findall(r"^    (troupe .*)$", block, re.M)]
     assert [words[1] for words in commands] == ["data", "train", "report"]
     for words in commands:
         words = [str(folder) if word.startswith("~") else word for word in words]

@@ -8,13 +8,16 @@ al. 2025), A3PO, IcePop, geometric rejection, M2PO, DPO. Conventions that arithm
 stated in the test that holds them.
 """
 
+import re
+import subprocess
+
 import numpy as np
 import pytest
 import torch
-from trl import GRPOTrainer
+from trl import GRPOConfig, GRPOTrainer
 from trl.rewards import get_soft_overlong_punishment
 
-from test_learn import close, drive, random_batch, trl_trainer
+from test_learn import BUILD, close, drive, random_batch, trl_trainer
 
 WHITE = 1e-12
 
@@ -363,3 +366,25 @@ def test_online_dpo_is_the_dpo_loss_of_best_and_worst():
     loss.backward()
     ours = our_loss(batch, {"objective": "online_dpo", "dpo_beta": 0.3}, pair_weight=0.5)
     agree(ours, loss.item(), l.grad[batch.mask.bool()])
+
+
+@pytest.mark.parametrize("processes, settings", [
+    (1, dict(per_device_train_batch_size=2, gradient_accumulation_steps=8, num_generations=16)),
+    (4, dict(per_device_train_batch_size=2, gradient_accumulation_steps=8, num_generations=16)),
+    (4, dict(gradient_accumulation_steps=2)),
+    (2, dict(per_device_train_batch_size=4, steps_per_generation=6, num_generations=4, epsilon_high=0.28)),
+    (3, dict(per_device_train_batch_size=4, generation_batch_size=48, num_generations=6, epsilon=0.1, epsilon_high=0.3)),
+])  # fmt: skip
+def test_batches_of_a_script_are_trls(tmp_path, monkeypatch, processes, settings):
+    """`config from-trl`: samples of an optimiser step, prompts and samples of a generation, the sides of the clip."""
+    monkeypatch.setattr(GRPOConfig, "world_size", processes)
+    theirs = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, report_to=[], **settings)
+    flags = " ".join(f"--{name} {value}" for name, value in settings.items())
+    (tmp_path / "run.sh").write_text(f"accelerate launch --num_processes {processes} -m trl.scripts.grpo {flags}\n")
+    ours = subprocess.run([BUILD / "troupe", "config", "from-trl", tmp_path / "run.sh"], check=True, capture_output=True, text=True).stdout
+    step = theirs.per_device_train_batch_size * theirs.gradient_accumulation_steps * processes
+    made = [int(one) for one in re.findall(r"^  batch_size: (\d+)", ours, re.M)]
+    assert sorted(made) == sorted([step, theirs.generation_batch_size // theirs.num_generations]), ours
+    assert f"n_samples_per_prompt: {theirs.num_generations}" in ours
+    if theirs.epsilon_high is not None:
+        assert f"eps_clip_low_high: [{theirs.epsilon}, {theirs.epsilon_high}]" in ours

@@ -3,6 +3,7 @@
 #include "apps/cli/flags.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/data/data_words.hpp"
 #include "apps/troupe/plan/plan_flags.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/config/table.hpp"
@@ -63,8 +64,12 @@ std::vector<cli::FlagName> own_flags(std::string_view command, std::string_view 
   if (command == "train") return {{"--help", false}, {"--help-all", false}};
   if (command == "config" && is_key_command(command, word))
     return {{"--help", false}, {"--method", true}};
-  if (command == "data" && is_key_command(command, word))
-    return {{"--rows", true}, {"--json", false}, {"--model", true}, {"--help", false}};
+  if (command == "data" && is_key_command(command, word)) {
+    DataWords words;
+    std::vector<cli::FlagName> flags = cli::flag_names(data_flags(words));
+    flags.push_back({"--help", false});
+    return flags;
+  }
   if (command == "doctor")
     return {{"--model", true},
             {"--run-path", true},

@@ -7,6 +7,7 @@
 #include "apps/troupe/data/refusals.hpp"
 #include "apps/troupe/data/spread_words.hpp"
 #include "runtime/config/method.hpp"
+#include "runtime/data/tools_watch.hpp"
 #include "runtime/model/params.hpp"
 
 #include <cstdio>
@@ -63,14 +64,16 @@ struct Looked {
   RowFigures figures;
   Refusals refusals;
   std::map<std::string, std::uint64_t> labels;  // of prompts
+  data::ToolsWatch tools;
 };
 
 Result<Looked> look(const MethodRows& rows, const std::string& sets, const std::string& key) {
-  Looked out{rows.figures(), {}, {}};
+  Looked out{rows.figures(), {}, {}, data::ToolsWatch(rows.chat())};
   const auto numbers = rows.kind() ? parse::Numbers::kWholeIntegers : parse::Numbers::kAsWritten;
   const TakeJson take = [&](const data::Json& json, const std::string& where) -> Result<void> {
     TROUPE_TRY_ASSIGN(row, rows.read(json, where));
     out.figures.add(MethodRows::view(row));
+    out.tools.see(json, where);
     if (!row.label.empty() && out.labels.size() < 10'000) ++out.labels[row.label];
     return {};
   };
@@ -166,6 +169,7 @@ std::vector<std::string> all_warnings(const config::TrainConfig& config,
                        : "training refuses them; raise --" + std::string(key) +
                              " or give --data.drop_too_long true"));
   }
+  if (!looked.tools.warning().empty()) out.push_back(looked.tools.warning());
   if (looked.labels.size() == 1 && looked.figures.rows() > 1)
     out.push_back("all labels are '" + looked.labels.begin()->first + "'");
   return out;

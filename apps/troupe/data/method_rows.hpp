@@ -37,6 +37,10 @@ class MethodRows {
   std::optional<data::RowKind> kind() const { return kind_; }
   std::uint64_t longest() const { return longest_; }
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
+  // The template that rows go through; null: none.
+  const text::ChatTemplate* chat() const {
+    return chat_ && kind_ != data::RowKind::kText ? &*chat_ : nullptr;
+  }
 
  private:
   MethodRows(text::Tokenizer tokenizer, std::optional<text::ChatTemplate> chat)

@@ -2,12 +2,14 @@
 // finds.
 #include "apps/cli/flags.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/troupe/asked_method.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/data/row_flags.hpp"
 #include "apps/troupe/init/init_recipe.hpp"
 #include "apps/troupe/new_file.hpp"
 #include "runtime/config/read.hpp"
-#include "runtime/core/edit_distance.hpp"
 #include "runtime/core/foreign_text.hpp"
+#include "runtime/core/shell_word.hpp"
 
 #include <cstdio>
 #include <utility>
@@ -17,52 +19,14 @@ namespace troupe::app {
 namespace {
 
 std::vector<cli::Flag> flags_of_init(InitRequest& request) {
-  return {{"--data", &request.data, "rows to train on; several files with commas between them"},
-          {"--model", &request.model, "model to train: a folder, or org/name in the local cache"},
-          {"--out", &request.out, "file to write; standard output without it"}};
+  return row_flags(request.data, request.model,
+                   {{"--out", &request.out, "file to write; standard output without it"}});
 }
 
 constexpr const char* kTitle =
     "troupe init METHOD: writes a commented configuration of `troupe train METHOD` for the data, "
     "the model and the machine. METHOD may be an estimator of ppo, such as grpo. Keys of the "
     "configuration (--actor.lora.rank 16) stay as they are given";
-
-struct Asked {
-  config::Methods method = config::kNoMethod;
-  std::string estimator;
-};
-
-// What a word asks for: a method, or an estimator of ppo by one of its names.
-Result<Asked> asked_for(const std::string& word) {
-  if (const auto method = config::method_named(word); method != config::kNoMethod)
-    return Asked{method, {}};
-  std::vector<std::string_view> names(std::begin(config::kMethodNames),
-                                      std::end(config::kMethodNames));
-  for (const core::Choice& choice : session::run_table().find("algo.advantage.estimator")->words) {
-    if (word == choice.name || (!choice.alias.empty() && word == choice.alias))
-      return Asked{config::kPpo, std::string(choice.name)};
-    names.push_back(choice.name);
-    if (!choice.alias.empty()) names.push_back(choice.alias);
-  }
-  const std::string near(core::nearest_word(word, names));
-  return fail(ErrorCode::kConfig, "there is no method '" + word + "' to begin with",
-              near.empty() ? "choose one of " + config::method_names(config::kAllMethods)
-                           : "did you mean `troupe init " + near + "`?");
-}
-
-// The own flags of the command; the others, which are keys, go to `rest`.
-std::vector<std::string> own_words(cli::Words words,
-                                   const std::vector<cli::Flag>& flags,
-                                   std::vector<std::string>& rest) {
-  std::vector<std::string> own;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string name = words[i].substr(0, words[i].find('='));
-    const bool known = std::ranges::any_of(flags, [&](auto& flag) { return flag.name == name; });
-    (known ? own : rest).push_back(words[i]);
-    if (known && name == words[i] && i + 1 < words.size()) own.push_back(words[++i]);
-  }
-  return own;
-}
 
 // Keys that have a flag here.
 Result<void> check_keys(const config::Builder& given) {
@@ -102,14 +66,13 @@ Result<void> run_init(cli::Words words) {
     return {};
   }
   TROUPE_TRY_ASSIGN(asked, asked_for(words[0]));
-  std::vector<std::string> keys;
-  const std::vector<std::string> own = own_words(words.subspan(1), flags, keys);
-  TROUPE_TRY(cli::parse_flags(kTitle, flags, own));
+  const cli::PartedWords parted = cli::part_words(words.subspan(1), flags);
+  TROUPE_TRY(cli::parse_flags(kTitle, flags, parted.own));
   TROUPE_TRY(check_new(request.out, "--out"));
   request.word = words[0];
   request.estimator = asked.estimator;
   const config::Table& table = session::run_table();
-  TROUPE_TRY_ASSIGN(given, config::read(table, keys, asked.method));
+  TROUPE_TRY_ASSIGN(given, config::read(table, parted.rest, asked.method));
   TROUPE_TRY(check_keys(given));
   TROUPE_TRY_ASSIGN(facts,
                     find_facts(asked.method, request.data, request.model, named_columns(given)));
@@ -119,6 +82,11 @@ Result<void> run_init(cli::Words words) {
     std::fprintf(stderr, "note: %s\n", note.c_str());
   for (const std::string& missing : made.missing)
     std::fprintf(stderr, "note: still to do: %s\n", core::barred(missing).c_str());
+  if (request.out.empty()) return {};
+  const std::string file = core::shell_word(request.out);
+  std::printf(
+      "%s is written; check it, then train:\n  troupe config validate %s\n  troupe train %s %s\n",
+      request.out.c_str(), file.c_str(), config::method_names(asked.method).c_str(), file.c_str());
   return {};
 }
 

@@ -15,23 +15,7 @@ namespace {
 using core::Result;
 
 data::RowNeed need_of(config::Methods method) {
-  using config::MethodRows;
-  const auto row = std::ranges::find(config::kMethodRows, method, &config::MethodRow::bit);
-  switch (row->rows) {
-    case MethodRows::kPrompt:
-      return data::RowNeed::kPrompt;
-    case MethodRows::kAnswer:
-      return data::RowNeed::kAnswer;
-    case MethodRows::kText:
-      return data::RowNeed::kText;
-    case MethodRows::kPair:
-      return data::RowNeed::kPair;
-    case MethodRows::kRated:
-      return data::RowNeed::kRated;
-    case MethodRows::kSteps:
-      break;
-  }
-  return data::RowNeed::kSteps;
+  return std::ranges::find(config::kMethodRows, method, &config::MethodRow::bit)->rows;
 }
 
 // The tokens of a row: of its texts, and of its lists of messages as the template renders them,

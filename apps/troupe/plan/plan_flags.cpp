@@ -1,9 +1,8 @@
 #include "apps/troupe/plan/plan_flags.hpp"
 
 #include "apps/cli/flags.hpp"
-#include "runtime/core/bool_word.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace troupe::app {
 namespace {
@@ -28,35 +27,11 @@ std::vector<cli::Flag> flags_for(PlanFlags& flags) {
        "master weights and moments lie in the host's memory; without it train.offload"},
       {"--engines", &flags.engines, "generation engines; -1: rollout.generators", false, -1,
        kEnginesPlanned_max},
-      {"--host-gb", &flags.host_gb, "memory of a node's host in 1e9 bytes; 0: unknown", false, 0,
+      {"--host-gb", &flags.host_gb,
+       "memory of a node's host in 1e9 bytes; 0: without --cluster this machine's", false, 0,
        kHostGb_max},
       {"--json", &flags.json, "print one JSON object"},
   };
-}
-
-bool is_switch(const cli::Flag& flag) {
-  return std::holds_alternative<bool*>(flag.target);
-}
-
-// The words of the own flags go to `own`, all others to `rest`.
-void part(cli::Words words,
-          const std::vector<cli::Flag>& flags,
-          std::vector<std::string>& own,
-          std::vector<std::string>& rest) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const auto equals = words[i].find('=');
-    const std::string name = words[i].substr(0, equals);
-    const auto flag = std::find_if(flags.begin(), flags.end(),
-                                   [&](const cli::Flag& one) { return one.name == name; });
-    if (flag == flags.end()) {
-      rest.push_back(words[i]);
-      continue;
-    }
-    own.push_back(words[i]);
-    const bool more = i + 1 < words.size();
-    const bool takes = is_switch(*flag) ? more && core::bool_word(words[i + 1]).has_value() : more;
-    if (equals == words[i].npos && takes) own.push_back(words[++i]);
-  }
 }
 
 }  // namespace
@@ -68,7 +43,9 @@ Result<PlanFlags> read_plan_flags(cli::Words words, bool& help_shown) {
   if (cli::wants_help(words)) {
     own = {"--help"};
   } else {
-    part(words, known, own, flags.config);
+    cli::PartedWords parted = cli::part_words(words, known);
+    own = std::move(parted.own);
+    flags.config = std::move(parted.rest);
   }
   TROUPE_TRY_ASSIGN(
       outcome,

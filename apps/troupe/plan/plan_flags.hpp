@@ -19,7 +19,7 @@ struct PlanFlags {
   std::int64_t actor_ranks = 0, critic_ranks = 0;  // 0: those of the configuration
   std::int64_t zero_stage = -1;                    // -1: that of the configuration
   std::int64_t engines = -1;                       // -1: rollout.generators
-  double host_gb = 0;                              // memory of a node's host; 0: unknown
+  double host_gb = 0;                              // memory of a node's host; 0: not given
   bool json = false;
   std::vector<std::string> config;  // the other words: files and settings
 };

@@ -2,6 +2,8 @@
 #include "actors/reward/python_reward.hpp"
 
 #include "actors/reward/blocking_reward.hpp"
+#include "actors/reward/python_messages.hpp"
+#include "actors/reward/worker_words.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
 
 #include <gtest/gtest.h>
@@ -300,6 +302,15 @@ TEST_F(PythonReward, FilesThatDoNotLoadAreConfigErrors) {
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("reward_func"), std::string::npos);
   EXPECT_EQ(make_python_reward({"/nonexistent/reward.py"}).error().code, core::ErrorCode::kConfig);
+}
+
+TEST(RefusedStart, AFileThatTakesTooLongIsToldWithTheLimit) {
+  const core::Error late{core::ErrorCode::kDeadline, "the reward worker did not answer in time"};
+  const core::Error told = refused_start(late, "reward function f.py", "python3", kInterpreterKey);
+  EXPECT_EQ(told.code, core::ErrorCode::kConfig);
+  EXPECT_EQ(told.message,
+            "reward function f.py: has not loaded within 60 s, which is the limit; load what takes "
+            "long when it is first called, not when the file is imported");
 }
 
 }  // namespace troupe::actors::reward

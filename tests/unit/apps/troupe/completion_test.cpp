@@ -47,6 +47,7 @@ TEST(Candidates, ACommandWithItsOwnFlagsHasThem) {
            {{"config", "validate"}, "--actor.adam.lr"},
            {{"config", "from-verl"}, "--method"},
            {{"data", "check"}, "--rows"},
+           {{"data", "check"}, "--data"},
            {{"data", "preview", "sft"}, "--data.max_len"},
            {{"init", "sft"}, "--data"},
            {{"init", "sft"}, "--data.max_len"},

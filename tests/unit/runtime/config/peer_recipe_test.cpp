@@ -2,63 +2,13 @@
 #include "runtime/config/peer_recipe.hpp"
 
 #include "runtime/config/peer_names.hpp"
-#include "runtime/config/read.hpp"
-#include "tests/unit/runtime/store/temp_folder.hpp"
-
-#include <gtest/gtest.h>
+#include "tests/unit/runtime/config/peer_files.hpp"
 
 #include <cstdlib>
-#include <fstream>
-#include <map>
 #include <set>
 
 namespace troupe::config {
 namespace {
-
-std::optional<std::string> no_variables(std::string_view) {
-  return std::nullopt;
-}
-
-using Values = std::map<std::string, std::string>;
-
-class PeerFiles : public testing::Test {
- protected:
-  std::string file(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
-  }
-  // The recipe of a file, or the message of its error, without the folder.
-  std::string recipe(const std::string& peer, const std::string& path, Methods asked = kNoMethod) {
-    const auto read = read_peer_file(keys(), peer, path, asked, no_variables);
-    if (!read) return plain(read.error().message);
-    made_ = make_recipe(keys(), *read, "FILE");
-    return plain(made_.yaml);
-  }
-  std::string plain(std::string text) const {
-    const std::string folder = (folder_ / "").string();
-    for (auto at = text.find(folder); at != text.npos; at = text.find(folder))
-      text.erase(at, folder.size());
-    // A long comment is one line again.
-    for (auto at = text.find("\n# "); at != text.npos; at = text.find("\n# ", at + 1)) {
-      if (text.compare(at + 3, 2, "- ") != 0) text.replace(at, 3, " ");
-    }
-    return text;
-  }
-  // The keys of the recipe that was made last, read back.
-  Values values() {
-    Values out;
-    const std::vector<std::string> words = {file("made.yaml", made_.yaml)};
-    const auto built = read(keys(), words);
-    EXPECT_TRUE(built) << built.error().message << made_.yaml;
-    if (!built) return out;
-    for (const auto& [name, where] : built->origins())
-      out[name] = keys().find(name)->yaml(built->current());
-    return out;
-  }
-
-  test::TempFolder folder_;
-  PeerRecipe made_;
-};
 
 // In the style of OpenRLHF's examples/scripts: Ray, backslashes, comments behind the command.
 TEST_F(PeerFiles, OpenRlhfScript) {
@@ -267,7 +217,7 @@ TEST_F(PeerFiles, EachWordOfPublishedCommandsIsWhereTheTablePutsIt) {
     if (title == "LLaM") continue;
     const Methods method = method_named(line.substr(0, first));
     const std::string script = file("c.sh", line.substr(second + 1) + "\n");
-    const auto read = read_peer_file(keys(), peer, script, method, no_variables);
+    const auto read = read_peer_file(keys(), peer, script, method, no_variables, no_python);
     ASSERT_TRUE(read) << line << "\n" << read.error().message;
     made_ = make_recipe(keys(), *read, "FILE");
     const Values kept = values();

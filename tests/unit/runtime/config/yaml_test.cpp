@@ -138,7 +138,7 @@ TEST(Yaml, MissingFileIsAConfigurationError) {
   ASSERT_FALSE(builder);
   EXPECT_EQ(builder.error().code, core::ErrorCode::kConfig);
   EXPECT_EQ(builder.error().message,
-            "/no/such/file.yaml: no such configuration file\n"
+            "/no/such/file.yaml: no such configuration file; give the path of one\n"
             "error: /tmp: is a folder; a YAML file is expected");
 }
 

@@ -75,7 +75,9 @@ TEST_F(RowSources, ListsAndCsv) {
   EXPECT_EQ(rows(file("a.csv", "a,b\n1,x\n\"2\n3\",y\n4,z\n")),
             (Names{R"(a.csv:2 {"a":"1","b":"x"})", R"(a.csv:3 {"a":"2\n3","b":"y"})",
                    R"(a.csv:5 {"a":"4","b":"z"})"}));
-  EXPECT_EQ(rows(file("b.csv", "a,b\n1\n")), (Names{"b.csv:2: 1 fields, the header has 2"}));
+  EXPECT_EQ(rows(file("b.csv", "a,b\n1\n")),
+            (Names{"b.csv:2: 1 fields, the header has 2; put a field with a comma or a line break "
+                   "in it into quotes"}));
   EXPECT_EQ(place_of_row("a.json.gz", 3), "a.json.gz item 3");
   EXPECT_EQ(place_of_row("a.parquet", 3), "a.parquet:3");
 }
