@@ -1,11 +1,11 @@
 // The prompts of a dataset as token ids, in the shuffled order of a run (or in file order, for
-// evaluation). `load` renders and tokenises every row once, so that an unusable prompt stops the
-// run before it begins; the error names its file and line.
+// evaluation), held in memory or read as they are taken. `load` renders and tokenises every row
+// once, so that an unusable prompt stops the run before it begins; the error names its file and
+// line.
 #pragma once
 
 #include "actors/data/prompt_source.hpp"
 #include "actors/protocol/reward_group.hpp"
-#include "runtime/data/blend_order.hpp"
 #include "runtime/data/domains.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/text/chat_template.hpp"
@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +33,7 @@ struct DatasetPromptsOptions {
   std::uint64_t row_bytes_max = 0;
   std::function<RewardReads()> reads;
   bool shuffle = true;
+  std::uint64_t shuffle_buffer = 0;  // rows of the buffer of a stream; 0: all prompts are held
   std::uint64_t seed = 0;
 };
 
@@ -41,7 +41,7 @@ struct DatasetPromptsOptions {
 // text.
 std::string chat_json(const troupe::data::PromptRow& row);
 
-class DatasetPrompts final : public PromptSource {
+class DatasetPrompts : public PromptSource {
  public:
   // `chat` is needed when columns.apply_chat_template is set or a row holds messages. Errors: kData
   // naming file:line for a prompt without tokens or longer than prompt_tokens_max
@@ -52,27 +52,21 @@ class DatasetPrompts final : public PromptSource {
                                                             const text::Tokenizer& tokenizer,
                                                             const text::ChatTemplate* chat);
 
-  std::uint64_t size() const override { return prompts_.size(); }
-  std::uint64_t longest() const;  // tokens of the longest prompt
-  core::Result<Prompt> at(std::uint64_t position) override;
+  std::uint64_t longest() const { return longest_; }  // tokens of the longest prompt
   // Notes on how rows were read where the settings do not decide it: a line for each kind.
   const std::vector<std::string>& notes() const { return notes_; }
   // That the chat template shows nothing of the rows' tools, one of the notes; empty: it does.
   const std::string& tools_warning() const { return tools_warning_; }
   // Whether a row has the column, and the columns of the first row, for messages.
-  bool has_column(const std::string& name) const;
-  std::string columns() const;
+  virtual bool has_column(const std::string& name) const = 0;
+  virtual std::string columns() const = 0;
   bool has_chats() const { return has_chats_; }  // the template rendered at least one prompt
 
- private:
-  DatasetPrompts(std::vector<Prompt> prompts, std::optional<troupe::data::BlendOrder> order)
-      : prompts_(std::move(prompts)), order_(std::move(order)) {}
-
-  std::vector<Prompt> prompts_;
+ protected:
   std::vector<std::string> notes_;
   std::string tools_warning_;
+  std::uint64_t longest_ = 0;
   bool has_chats_ = false;
-  std::optional<troupe::data::BlendOrder> order_;  // none: file order
 };
 
 }  // namespace troupe::actors::data

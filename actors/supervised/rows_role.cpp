@@ -16,31 +16,54 @@ std::uint64_t bytes_of_row(const troupe::data::SupervisedRow& row) {
 
 }  // namespace
 
+RowsRole::RowsRole(const TrainingRows& rows)
+    : training_(rows.training()), held_out_(rows.held_out), passed_over_(rows.passed_over) {
+  if (training_->reads_files()) thread_ = std::make_unique<async::DeviceThread>("rows");
+}
+
 async::task<core::Result<RowsPage>> RowsRole::on(FetchRows request) {
-  const troupe::data::SupervisedDataset* const set =
-      request.held_out ? rows_.held_out.get() : rows_.training.get();
-  if (set == nullptr || (request.held_out && request.first >= set->size())) {
-    co_return core::fail(core::ErrorCode::kInvalidArgument,
-                         "there is no held-out row " + std::to_string(request.first + 1));
+  core::Result<RowsPage> page = RowsPage();
+  if (thread_) {
+    auto job = [this, request] { return page_of(request); };
+    page = co_await thread_->run(std::move(job), async::DeviceQueue::kWait);
+  } else {
+    page = page_of(request);
+  }
+  if (page) sent_ += page->rows.size();
+  co_return page;
+}
+
+core::Result<RowsPage> RowsRole::page_of(const FetchRows& request) {
+  const std::uint64_t size = !request.held_out ? training_->size()
+                             : held_out_       ? held_out_->size()
+                                               : 0;
+  if (request.held_out && request.first >= size) {
+    return core::fail(core::ErrorCode::kInvalidArgument,
+                      "there is no held-out row " + std::to_string(request.first + 1));
   }
   std::uint64_t left =
       request.count == 0 ? std::numeric_limits<std::uint64_t>::max() : request.count;
-  if (request.held_out) left = std::min(left, set->size() - request.first);
+  if (request.held_out) left = std::min(left, size - request.first);
   RowsPage page;
-  page.total = set->size();
+  page.total = size;
   std::uint64_t bytes = 0;
   for (std::uint64_t place = request.first; left > 0; ++place, --left) {
-    const auto row = set->row(request.held_out ? place : rows_.row_at(place));
+    TROUPE_TRY_ASSIGN(row, row_at(request, place));
     bytes += bytes_of_row(row);
     if (!page.rows.empty() && bytes > actors::limits::kPage_bytes) break;
     page.rows.push_back(stored(row));
   }
-  sent_ += page.rows.size();
-  co_return page;
+  return page;
+}
+
+core::Result<troupe::data::SupervisedRow> RowsRole::row_at(const FetchRows& request,
+                                                           std::uint64_t place) {
+  if (request.held_out) return held_out_->row(place);
+  return training_->at(place + passed_over_);
 }
 
 async::task<core::Result<Ack>> RowsRole::on(SaveState request) {
-  TROUPE_CO_TRY(write_rows_state(request.folder, rows_.passed_over));
+  TROUPE_CO_TRY(write_rows_state(request.folder, passed_over_));
   co_return Ack{};
 }
 

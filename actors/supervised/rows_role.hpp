@@ -1,13 +1,14 @@
-// The data role of supervised training: serves the rows of a dataset, encoded once, by their place
-// in the order in which training takes them, and the held-out rows by index. So the rows of a step
+// The data role of supervised training: serves the rows of a dataset by their place in the order in
+// which training takes them, and the held-out rows by index. So the rows of a step
 // are a function of its number, and of how many places a run that went back has passed over: the
-// only state that it has. Runs on its strand. Bound: pages of kPage_bytes.
+// only state that it has. Runs on its strand; rows of a stream are read on a thread of its own.
+// Bound: pages of kPage_bytes.
 #pragma once
 
 #include "actors/protocol/messages_rows.hpp"
 #include "actors/protocol/role_shell.hpp"
-#include "runtime/data/blend_order.hpp"
-#include "runtime/data/supervised_dataset.hpp"
+#include "runtime/async/device_thread.hpp"
+#include "runtime/data/placed_rows.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <cstdint>
@@ -17,19 +18,17 @@ namespace troupe::actors::supervised {
 
 // Datasets are read-only and may be shared with other sessions.
 struct TrainingRows {
-  std::shared_ptr<const troupe::data::SupervisedDataset> training;
-  troupe::data::BlendOrder order;                                   // of `training`
+  troupe::data::MakePlacedRows training;
   std::shared_ptr<const troupe::data::SupervisedDataset> held_out;  // null without an evaluation
-  std::uint64_t passed_over = 0;  // offset of every training place in `order`
-
-  std::uint64_t row_at(std::uint64_t place) { return order.row_at(place + passed_over); }
+  std::uint64_t passed_over = 0;  // offset of every training place in their order
 };
 
 class RowsRole {
  public:
-  explicit RowsRole(TrainingRows rows) : rows_(std::move(rows)) {}
+  explicit RowsRole(const TrainingRows& rows);
 
-  // A repeated request gets the same page. Error kInvalidArgument: there are no such rows.
+  // A repeated request gets the same page. Errors: kInvalidArgument (there are no such rows), those
+  // of PlacedRows::at.
   async::task<core::Result<RowsPage>> on(FetchRows request);
   // Writes how many places were passed over; the order follows from the seed.
   async::task<core::Result<Ack>> on(SaveState request);
@@ -39,8 +38,14 @@ class RowsRole {
   wire::Amounts amounts() const { return {{"rows_sent", static_cast<double>(sent_)}}; }
 
  private:
-  TrainingRows rows_;
+  core::Result<RowsPage> page_of(const FetchRows& request);
+  core::Result<troupe::data::SupervisedRow> row_at(const FetchRows& request, std::uint64_t place);
+
+  const std::unique_ptr<troupe::data::PlacedRows> training_;
+  const std::shared_ptr<const troupe::data::SupervisedDataset> held_out_;
+  const std::uint64_t passed_over_;
   std::uint64_t sent_ = 0;
+  std::unique_ptr<async::DeviceThread> thread_;  // uses training_; null: rows are held
 };
 
 }  // namespace troupe::actors::supervised

@@ -40,17 +40,29 @@ void warn_shared(const data::RowFigures& train, const data::RowFigures& held_out
   if (!warning.empty()) lines.push_back("eval.dataset: warning: " + warning);
 }
 
-void warn_of_rows(const config::TrainConfig& config, const SupervisedInputs& inputs, Lines& lines) {
+Result<void> warn_of_rows(const config::TrainConfig& config,
+                          const SupervisedInputs& inputs,
+                          Lines& lines) {
   const auto figures = [&](const data::SupervisedDataset& rows) {
     data::RowFigures out(supervised_method(config).rows, 0);
     for (std::uint64_t i = 0; i < rows.size(); ++i)
       out.add(rows.row(i));
     return out;
   };
-  const data::RowFigures train = figures(*inputs.train);
+  const auto streamed = [&]() -> Result<data::RowFigures> {
+    data::RowFigures out(supervised_method(config).rows, 0);
+    const auto rows = inputs.training();
+    for (std::uint64_t place = 0; place < rows->size(); ++place) {
+      TROUPE_TRY_ASSIGN(row, rows->at(place));
+      out.add(row);
+    }
+    return out;
+  };
+  TROUPE_TRY_ASSIGN(train, inputs.held ? Result(figures(*inputs.held)) : streamed());
   warn("data.dataset", train, lines);
-  warn_of_tools("data.dataset", inputs.train->tools_warning(), lines);
+  warn_of_tools("data.dataset", inputs.tools_warning, lines);
   if (inputs.evaluation) warn_shared(train, figures(*inputs.evaluation), lines);
+  return {};
 }
 
 Result<void> warn_of_prompts(const config::TrainConfig& config, RunInputs& inputs, Lines& lines) {
@@ -205,13 +217,14 @@ class Look {
       }
     } else {
       TROUPE_TRY_ASSIGN(inputs, load_supervised(config_));
-      rows_seen("data.dataset", inputs.train->size());
-      if (const auto dropped = inputs.train->dropped(); dropped > 0) {
-        seen_.back() += "; " + std::to_string(dropped) + " others are longer than data.max_len " +
+      rows_seen("data.dataset", inputs.rows);
+      if (inputs.dropped > 0) {
+        seen_.back() += "; " + std::to_string(inputs.dropped) +
+                        " others are longer than data.max_len " +
                         std::to_string(config_.data.max_len) + " and are left out";
       }
       if (inputs.evaluation) rows_seen("eval.dataset", inputs.evaluation->size());
-      warn_of_rows(config_, inputs, seen_);
+      TROUPE_TRY(warn_of_rows(config_, inputs, seen_));
     }
     return {};
   }

@@ -69,6 +69,7 @@ core::Result<std::unique_ptr<actors::data::DatasetPrompts>> load_prompts(
   if (training) options.domains = domains_of(config);
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
+  if (training) options.shuffle_buffer = static_cast<std::uint64_t>(config.data.shuffle_buffer);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   return actors::data::DatasetPrompts::load(options, tokenizer, chat);
 }

@@ -4,23 +4,24 @@
 
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/data/blend_order.hpp"
+#include "runtime/data/placed_rows.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe::session {
 
 struct SupervisedInputs {
-  std::shared_ptr<const data::SupervisedDataset> train;
+  data::MakePlacedRows training;
+  std::shared_ptr<const data::SupervisedDataset> held;        // of training; null: streamed
   std::shared_ptr<const data::SupervisedDataset> evaluation;  // null without eval.dataset
-  std::optional<data::BlendOrder> order;                      // in which training takes the rows
-  std::uint64_t steps = 0;                                    // optimiser steps of the run
-  std::vector<std::string> notes;                             // what the user should know
+  std::uint64_t rows = 0, dropped = 0;  // of training: used, and left out because too long
+  std::uint64_t steps = 0;              // optimiser steps of the run
+  std::vector<std::string> notes;       // what the user should know
+  std::string tools_warning;            // of training, one of the notes; empty: none
 };
 
 // How the run's method reads a row.

@@ -27,8 +27,11 @@ class RowDump {
 
   Result<std::string> operator()(std::uint64_t step) {
     std::string text;
-    for (std::uint64_t place = step * batch_; place < (step + 1) * batch_; ++place)
-      text += line_of(rows_.training->row(rows_.row_at(place)));
+    const auto rows = rows_.training();
+    for (std::uint64_t place = step * batch_; place < (step + 1) * batch_; ++place) {
+      TROUPE_TRY_ASSIGN(row, rows->at(place + rows_.passed_over));
+      text += line_of(row);
+    }
     const auto file = folder_ / ("failed_step_" + std::to_string(step + 1) + ".jsonl");
     TROUPE_TRY(store::replace_file(file, text));
     return file.string();
@@ -80,13 +83,13 @@ class SupervisedRun final : public RunLife {
       TROUPE_TRY_ASSIGN(before, actors::supervised::read_rows_state(start.checkpoint->folder));
       passed_over_ = std::max(passed_over_, before);
     }
-    const actors::supervised::TrainingRows rows{inputs_->train, *inputs_->order,
-                                                inputs_->evaluation, passed_over_};
+    const actors::supervised::TrainingRows rows{inputs_->training, inputs_->evaluation,
+                                                passed_over_};
     parts.data = actors::factory_of<actors::supervised::RowsRole>([rows](actors::RoleContext) {
       return std::make_shared<actors::supervised::RowsRole>(rows);
     });
     actors::supervised::StepPlan of_steps;
-    of_steps.epoch_rows = inputs_->order->rows();
+    of_steps.epoch_rows = inputs_->rows;
     of_steps.passed_over = passed_over_;
     of_steps.dump_rows = RowDump(rows, plan.groups, start.folder.path());
     parts.conductor = [plan, of_steps,

@@ -7,7 +7,6 @@
 #include "runtime/data/table_reader.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
-#include <set>
 #include <utility>
 
 namespace troupe::data {
@@ -106,22 +105,31 @@ Result<std::vector<PromptRow>> load_prompts(const std::string& files,
     if (full()) break;
     TROUPE_TRY(read_table(file, "data.prompt_dataset", parse::Numbers::kAsWritten, take));
   }
-  if (rows.empty())
-    return bad_row("dataset " + files + ": holds no rows", "add prompts or choose another");
+  if (rows.empty()) return no_prompts(files);
   return rows;
+}
+
+core::Failure no_prompts(const std::string& files) {
+  return bad_row("dataset " + files + ": holds no rows", "add prompts or choose another");
+}
+
+PromptNotes::PromptNotes(const DatasetColumns& columns)
+    : templated_(!columns.input_template.empty()), said_{RowFormat::kColumns} {
+  if (columns.apply_chat_template) said_.insert(RowFormat::kMessages);
+}
+
+void PromptNotes::add(const PromptRow& row) {
+  if (!said_.insert(row.format).second) return;
+  notes_.push_back(format_note(row.where, row.format, templated_,
+                               "an answer in the row is not part of the prompt"));
 }
 
 std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
                                       const DatasetColumns& columns) {
-  std::vector<std::string> notes;
-  std::set<RowFormat> said = {RowFormat::kColumns};
-  if (columns.apply_chat_template) said.insert(RowFormat::kMessages);
-  for (const PromptRow& row : rows) {
-    if (!said.insert(row.format).second) continue;
-    notes.push_back(format_note(row.where, row.format, !columns.input_template.empty(),
-                                "an answer in the row is not part of the prompt"));
-  }
-  return notes;
+  PromptNotes notes(columns);
+  for (const PromptRow& row : rows)
+    notes.add(row);
+  return notes.all();
 }
 
 std::vector<std::string> prompt_columns(const DatasetColumns& columns) {

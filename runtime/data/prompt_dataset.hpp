@@ -9,6 +9,7 @@
 #include "runtime/text/chat_template.hpp"
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,8 +57,22 @@ core::Result<PromptRow> prompt_of_row(const Json& row,
                                       const std::string& where,
                                       const DatasetColumns& columns);
 
+// Why files without rows are no dataset.
+core::Failure no_prompts(const std::string& files);
+
 // Notes for users about rows whose prompt was found by their format, not by the settings: one note
 // for each format, at its first row.
+class PromptNotes {
+ public:
+  explicit PromptNotes(const DatasetColumns& columns);
+  void add(const PromptRow& row);
+  const std::vector<std::string>& all() const { return notes_; }
+
+ private:
+  const bool templated_;
+  std::set<RowFormat> said_;
+  std::vector<std::string> notes_;
+};
 std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
                                       const DatasetColumns& columns);
 

@@ -7,6 +7,7 @@
 #include "runtime/data/row_input.hpp"
 #include "runtime/tables/table_file.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -59,26 +60,28 @@ bool next_line(std::istream& in, std::string& line, std::uint64_t bytes_max) {
   return true;
 }
 
+core::Failure too_few(const std::string& place) {
+  return bad_place(place, "the file ends here, before rows that it had",
+                   "a file that is streamed stays as it is until the run has ended");
+}
+
 class Lines final : public RowSource {
  public:
   Lines(std::unique_ptr<RowInput> input, std::string name, parse::Numbers numbers)
       : input_(std::move(input)), name_(std::move(name)), numbers_(numbers) {}
 
   Result<const Json*> next() override {
-    while (next_line(input_->in(), line_, kRow_bytes_max)) {
-      TROUPE_TRY(input_->state());  // a line may be cut
-      where_ = name_ + ":" + std::to_string(++number_);
-      if (line_.size() > kRow_bytes_max) {
-        return bad_place(where_,
-                         "line longer than " + std::to_string(kRow_bytes_max >> 20) + " MiB");
-      }
-      if (line_.find_first_not_of(" \t\r") == line_.npos) continue;
-      TROUPE_TRY_SET(row_,
-                     parse_json(number_ == 1 ? without_mark(line_) : line_, where_, numbers_));
-      return object_at(row_, where_);
+    TROUPE_TRY_ASSIGN(there, next_row());
+    if (!there) return nullptr;
+    TROUPE_TRY_SET(row_, parse_json(number_ == 1 ? without_mark(line_) : line_, where_, numbers_));
+    return object_at(row_, where_);
+  }
+  Result<void> skip(std::uint64_t rows) override {
+    for (; rows > 0; --rows) {
+      TROUPE_TRY_ASSIGN(there, next_row());
+      if (!there) return too_few(name_);
     }
-    TROUPE_TRY(input_->state());
-    return nullptr;
+    return {};
   }
   const std::string& where() const override { return where_; }
   bool goes_on() const override {
@@ -86,6 +89,21 @@ class Lines final : public RowSource {
   }
 
  private:
+  // Reads the next line that is not blank; false at the end.
+  Result<bool> next_row() {
+    while (next_line(input_->in(), line_, kRow_bytes_max)) {
+      TROUPE_TRY(input_->state());  // a line may be cut
+      where_ = name_ + ":" + std::to_string(++number_);
+      if (line_.size() > kRow_bytes_max) {
+        return bad_place(where_,
+                         "line longer than " + std::to_string(kRow_bytes_max >> 20) + " MiB");
+      }
+      if (line_.find_first_not_of(" \t\r") != line_.npos) return true;
+    }
+    TROUPE_TRY(input_->state());
+    return false;
+  }
+
   const std::unique_ptr<RowInput> input_;
   const std::string name_;
   const parse::Numbers numbers_;
@@ -202,21 +220,41 @@ class Table final : public RowSource {
 
   Result<const Json*> next() override {
     if (left_.empty()) {
-      TROUPE_TRY_ASSIGN(batch, file_.next());
-      if (batch.rows == 0) return nullptr;
-      left_ = batch.lines;
-      number_ = batch.first;
+      TROUPE_TRY_ASSIGN(there, next_batch());
+      if (!there) return nullptr;
     }
-    const auto end = left_.find('\n');
-    where_ = name_ + ":" + std::to_string(number_++);
-    const std::string_view line = left_.substr(0, end);
-    left_.remove_prefix(end == left_.npos ? left_.size() : end + 1);
+    const std::string_view line = take_line();
+    where_ = name_ + ":" + std::to_string(number_ - 1);
     TROUPE_TRY_SET(row_, parse_json(line, where_, numbers_));
     return &row_;
+  }
+  Result<void> skip(std::uint64_t rows) override {
+    while (rows > 0) {
+      if (left_.empty()) {
+        TROUPE_TRY_ASSIGN(there, next_batch());
+        if (!there) return too_few(name_);
+      }
+      for (; rows > 0 && !left_.empty(); --rows)
+        take_line();
+    }
+    return {};
   }
   const std::string& where() const override { return where_; }
 
  private:
+  Result<bool> next_batch() {
+    TROUPE_TRY_ASSIGN(batch, file_.next());
+    left_ = batch.lines;
+    number_ = batch.first;
+    return batch.rows > 0;
+  }
+  std::string_view take_line() {
+    const std::string_view line = left_.substr(0, left_.find('\n'));
+    left_.remove_prefix(std::min(left_.size(), line.size() + 1));
+    ++number_;
+    return line;
+  }
+
   tables::TableFile file_;
   const std::string name_;
   const parse::Numbers numbers_;
@@ -257,6 +295,14 @@ Result<std::unique_ptr<RowSource>> RowSource::open(const fs::path& file,
   if (kind.rows == RowsKind::kList) return List::open(std::move(input), std::move(name), numbers);
   return std::unique_ptr<RowSource>(
       std::make_unique<Lines>(std::move(input), std::move(name), numbers));
+}
+
+Result<void> RowSource::skip(std::uint64_t rows) {
+  for (; rows > 0; --rows) {
+    TROUPE_TRY_ASSIGN(row, next());
+    if (row == nullptr) return too_few(where());
+  }
+  return {};
 }
 
 std::string place_of_row(std::string_view file, std::uint64_t number) {

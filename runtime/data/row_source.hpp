@@ -34,6 +34,9 @@ class RowSource {
   // The next row; null at the end. It is valid until the next call. Errors (kData) begin with the
   // row's place.
   virtual core::Result<const Json*> next() = 0;
+  // Passes over that many rows, which are not looked at as far as the format allows. Error kData:
+  // there are not so many, or a damaged file.
+  virtual core::Result<void> skip(std::uint64_t rows);
   // The place of the latest row: "train.jsonl:12", "train.json item 12".
   virtual const std::string& where() const = 0;
   // Whether `next` may be called after an error: the row behind the bad one can be found.

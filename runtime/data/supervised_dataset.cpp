@@ -1,13 +1,11 @@
 #include "runtime/data/supervised_dataset.hpp"
 
 #include "runtime/data/limits.hpp"
-#include "runtime/data/supervised_rows.hpp"
+#include "runtime/data/supervised_coder.hpp"
 #include "runtime/data/table_reader.hpp"
-#include "runtime/data/tools_watch.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace troupe::data {
 
@@ -17,10 +15,7 @@ class SupervisedLoader {
                    const SupervisedLimits& limits,
                    const text::Tokenizer& tokenizer,
                    const text::ChatTemplate* chat)
-      : columns_(columns),
-        limits_(limits),
-        coder_(tokenizer, chat, columns.add_special_tokens),
-        tools_(columns.kind == RowKind::kText ? nullptr : chat) {}
+      : columns_(columns), limits_(limits), coder_(columns, limits, tokenizer, chat) {}
 
   // Reads the files of one set of a blend.
   Result<void> read_set(const std::string& set, std::string_view key) {
@@ -34,86 +29,37 @@ class SupervisedLoader {
   Result<void> read(const std::string& file, std::string_view key) {
     out_.files_.push_back(file);
     if (full()) return {};
-    // Templates print whole integers; all other numbers are read as numbers.
-    constexpr auto kNumbers = parse::Numbers::kWholeIntegers;
     const TakeRow take = [this](const Json& row, const std::string& where) -> Result<bool> {
-      TROUPE_TRY_ASSIGN(coded, coded_row(row, columns_, coder_));
-      note(coded, where);
-      tools_.see(row, where);
-      const std::uint64_t before = out_.rows_.size();
-      TROUPE_TRY(add(coded, where));
-      if (out_.rows_.size() > before) TROUPE_TRY(add_category(row, where));
+      TROUPE_TRY_ASSIGN(coded, coder_.take(row, where));
+      if (!coded) return true;
+      add(*coded, where);
+      TROUPE_TRY(add_category(row, where));
       return !full();
     };
-    return read_table(file, key, kNumbers, take);
+    return read_table(file, key, kRowNumbers, take);
   }
 
   Result<SupervisedDataset> finish(const std::string& files) {
-    if (!out_.rows_.empty()) {
-      if (!tools_.warning().empty()) out_.notes_.push_back(tools_.warning());
-      out_.tools_warning_ = tools_.warning();
-      out_.tokens_.shrink_to_fit();
-      out_.learn_.shrink_to_fit();
-      return std::move(out_);
-    }
-    return bad_row("dataset " + files + ": " +
-                   (out_.dropped_ == 0
-                        ? "holds no rows; add some or choose another"
-                        : "all " + std::to_string(out_.dropped_) +
-                              " rows are longer than --data.max_len " + std::to_string(longest())));
+    if (out_.rows_.empty()) return coder_.none_left(files);
+    out_.tokens_.shrink_to_fit();
+    out_.learn_.shrink_to_fit();
+    out_.dropped_ = coder_.dropped();
+    out_.has_chats_ = coder_.has_chats();
+    out_.notes_ = coder_.notes();
+    out_.tools_warning_ = coder_.tools_warning();
+    return std::move(out_);
   }
 
  private:
-  std::int64_t longest() const { return std::min(limits_.tokens_max, limits_.context); }
-
   bool full() const {
     const std::uint64_t rows = limits_.each_set ? out_.set_rows_.back() : out_.rows_.size();
     return limits_.max_samples > 0 && rows >= limits_.max_samples;
   }
 
-  // Adds a note on how rows are read, at the first row of each format.
-  void note(const CodedRow& coded, const std::string& where) {
-    const bool known = coded.format != RowFormat::kColumns && coded.format != RowFormat::kStepwise;
-    const bool chat = columns_.apply_chat_template || (known && columns_.input_template.empty());
-    out_.has_chats_ = out_.has_chats_ || (chat && columns_.kind != RowKind::kText);
-    const bool said_by_flag = coded.format == RowFormat::kMessages && columns_.apply_chat_template;
-    if (coded.format != RowFormat::kColumns && !said_by_flag &&
-        formats_.insert(coded.format).second) {
-      const bool last = columns_.kind == RowKind::kAnswer && !columns_.multiturn;
-      out_.notes_.push_back(format_note(
-          where, coded.format, !columns_.input_template.empty(),
-          last ? "the last answer is learned (all of them: --data.multiturn true)" : ""));
-    }
-    if (!coded.found.empty() && found_.insert(coded.found).second)
-      out_.notes_.push_back(where + ": " + coded.found);
-  }
-
-  Result<void> add(const CodedRow& coded, const std::string& where) {
-    const auto tokens = static_cast<std::int64_t>(
-        coded.prompt.size() + std::max(coded.answer.size(), coded.rejected.size()));
-    if (tokens > longest()) {
-      if (limits_.drop_too_long) {
-        ++out_.dropped_;
-        return {};
-      }
-      const bool by_model = limits_.context < limits_.tokens_max;
-      return bad_row(std::to_string(tokens) + " tokens, more than " +
-                         (by_model ? "the model's context of " : "--data.max_len ") +
-                         std::to_string(longest()),
-                     "shorten it, or leave such rows out with --data.drop_too_long true");
-    }
-    for (const Tokens* part : {&coded.prompt, &coded.answer, &coded.rejected}) {
-      for (const std::int32_t token : *part) {
-        if (token >= 0 && token < limits_.vocab) continue;
-        return bad_row("token id " + std::to_string(token) + " is outside the vocabulary of " +
-                       std::to_string(limits_.vocab) +
-                       ": the tokenizer does not belong to this model");
-      }
-    }
+  void add(const CodedRow& coded, const std::string& where) {
     SupervisedDataset::Place& place = out_.append(coded);
     place.file = static_cast<std::uint32_t>(out_.files_.size() - 1);
-    // `where` is "train.jsonl:12" or "data.json item 12".
-    place.line = std::strtoull(where.c_str() + where.find_last_of(": ") + 1, nullptr, 10);
+    place.line = number_in(where);
     place.margin = coded.margin;
     place.desirable = coded.desirable;
     place.teacher = coded.teacher;
@@ -124,7 +70,6 @@ class SupervisedLoader {
       out_.shares_.insert(out_.shares_.end(), coded.shares.begin(), coded.shares.end());
     }
     ++out_.set_rows_.back();
-    return {};
   }
 
   // Notes the category of the row that was added last.
@@ -152,11 +97,8 @@ class SupervisedLoader {
 
   const SupervisedColumns& columns_;
   const SupervisedLimits& limits_;
-  const DialogueCoder coder_;
-  ToolsWatch tools_;
+  SupervisedCoder coder_;
   SupervisedDataset out_;
-  std::set<RowFormat> formats_;
-  std::set<std::string> found_;  // what was said of columns that no setting names
 };
 
 Result<SupervisedDataset> SupervisedDataset::load(const std::string& files,

@@ -392,6 +392,20 @@ config::MethodRows rows_of(RowKind kind) {
 
 }  // namespace
 
+SupervisedRow view_of(const CodedRow& row) {
+  SupervisedRow out;
+  out.prompt = row.prompt;
+  out.answer = row.answer;
+  out.rejected = row.rejected;
+  out.learn = row.learn;
+  out.margin = row.margin;
+  out.desirable = row.desirable;
+  out.teacher = row.teacher;
+  out.labels = row.labels;
+  out.shares = row.shares;
+  return out;
+}
+
 Result<CodedRow> coded_row(const Json& row,
                            const SupervisedColumns& columns,
                            const DialogueCoder& coder) {

@@ -5,6 +5,7 @@
 #include "runtime/core/result.hpp"
 #include "runtime/data/row_format.hpp"
 #include "runtime/data/supervised_dataset.hpp"
+#include "runtime/parse/bounded_json.hpp"
 
 namespace troupe::data {
 
@@ -17,6 +18,12 @@ struct CodedRow : TokenRow {
   RowFormat format = RowFormat::kColumns;
   std::string found;  // says which columns were taken that no setting names; "": none
 };
+
+// Templates print whole integers; all other numbers of a row are read as numbers.
+inline constexpr auto kRowNumbers = parse::Numbers::kWholeIntegers;
+
+// The row as a view; file, line and id are the caller's.
+SupervisedRow view_of(const CodedRow& row);
 
 // Domains::teacher_of of a row that is parsed already.
 core::Result<std::uint32_t> teacher_of_row(const Domains& domains, const Json& row);

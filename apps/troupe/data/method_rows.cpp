@@ -55,16 +55,7 @@ Result<MethodRow> MethodRows::read_prompt(const data::Json& row, const std::stri
 }
 
 data::SupervisedRow MethodRows::view(const MethodRow& row) {
-  data::SupervisedRow out;
-  out.prompt = row.coded.prompt;
-  out.answer = row.coded.answer;
-  out.rejected = row.coded.rejected;
-  out.learn = row.coded.learn;
-  out.labels = row.coded.labels;
-  out.shares = row.coded.shares;
-  out.margin = row.coded.margin;
-  out.desirable = row.coded.desirable;
-  return out;
+  return data::view_of(row.coded);
 }
 
 Result<void> each_row(const std::string& sets,

@@ -18,16 +18,19 @@ std::int64_t row_cost(const Method& method, const data::SupervisedRow& row) {
 
 core::Result<void> check_rows(const data::SupervisedDataset& data,
                               const SupervisedSettings& settings) {
-  for (std::uint64_t i = 0; i < data.size(); ++i) {
-    const std::int64_t rows = row_cost(*settings.loss.method, data.row(i));
-    if (rows <= settings.micro_tokens_max) continue;
-    return core::fail(
-        core::ErrorCode::kConfig,
-        data.where(i) + " needs " + std::to_string(rows) + " rows at once, a micro-batch holds " +
-            std::to_string(settings.micro_tokens_max),
-        "raise --train.micro_tokens_max or lower --data.max_len with --data.drop_too_long true");
-  }
+  for (std::uint64_t i = 0; i < data.size(); ++i)
+    TROUPE_TRY(check_row(data.row(i), settings));
   return {};
+}
+
+core::Result<void> check_row(const data::SupervisedRow& row, const SupervisedSettings& settings) {
+  const std::int64_t rows = row_cost(*settings.loss.method, row);
+  if (rows <= settings.micro_tokens_max) return {};
+  return core::fail(
+      core::ErrorCode::kConfig,
+      row.where() + " needs " + std::to_string(rows) + " rows at once, a micro-batch holds " +
+          std::to_string(settings.micro_tokens_max),
+      "raise --train.micro_tokens_max or lower --data.max_len with --data.drop_too_long true");
 }
 
 core::Result<void> check_settings(const SupervisedSettings& settings) {

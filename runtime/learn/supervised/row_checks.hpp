@@ -16,6 +16,7 @@ std::int64_t row_cost(const Method& method, const data::SupervisedRow& row);
 // Error kConfig, naming the row: it does not fit into a micro-batch.
 core::Result<void> check_rows(const data::SupervisedDataset& data,
                               const SupervisedSettings& settings);
+core::Result<void> check_row(const data::SupervisedRow& row, const SupervisedSettings& settings);
 
 // Error kConfig, naming the key: a setting makes no sense.
 core::Result<void> check_settings(const SupervisedSettings& settings);

@@ -29,7 +29,11 @@ bool is_row(const data::SupervisedRow& row, const data::SupervisedRow& wanted) {
 class FakeSupervisedTrainer final : public OfBook<learn::SupervisedTrainer> {
  public:
   FakeSupervisedTrainer(Book book, Gangs& gangs, const WorldPlan& plan)
-      : OfBook(std::move(book)), gangs_(gangs), plan_(plan), rows_(rows_of(plan)) {}
+      : OfBook(std::move(book)),
+        gangs_(gangs),
+        plan_(plan),
+        rows_(rows_of(plan)),
+        placed_(rows_.training()) {}
 
   Result<learn::SupervisedStep> step(std::span<const data::SupervisedRow> rows) override {
     use();
@@ -37,8 +41,9 @@ class FakeSupervisedTrainer final : public OfBook<learn::SupervisedTrainer> {
     std::uint64_t hash = number;
     expect(rows.size() == plan_.groups, "a step without all of its rows");
     for (std::uint64_t i = 0; i < rows.size(); ++i) {
-      const auto wanted = rows_.training->row(rows_.order.row_at(number * plan_.groups + i));
-      expect(is_row(rows[i], wanted), "step " + std::to_string(number + 1) + " has other rows");
+      const auto wanted = placed_->at(number * plan_.groups + i);
+      expect(wanted && is_row(rows[i], *wanted),
+             "step " + std::to_string(number + 1) + " has other rows");
       hash = mix(hash, rows[i].id);
     }
     half_way_ = true;
@@ -100,7 +105,8 @@ class FakeSupervisedTrainer final : public OfBook<learn::SupervisedTrainer> {
 
   Gangs& gangs_;
   const WorldPlan& plan_;
-  actors::supervised::TrainingRows rows_;
+  const actors::supervised::TrainingRows rows_;
+  const std::unique_ptr<data::PlacedRows> placed_;
   bool half_way_ = false;
   std::optional<std::uint64_t> evaluated_;  // steps at the last evaluation
   std::uint64_t scale_ = 0;
@@ -112,7 +118,8 @@ actors::supervised::TrainingRows rows_of(const WorldPlan& plan) {
   const auto training = sequences(0, kTrainingRows);
   auto order = data::BlendOrder::create(training->set_rows(), {}, plan.seed);
   TROUPE_CHECK(order.has_value(), "the order of a world's rows");
-  return {training, *order, plan.evaluates ? sequences(50, kHeldOutRows) : nullptr};
+  return {data::held_rows(training, *order),
+          plan.evaluates ? sequences(50, kHeldOutRows) : nullptr};
 }
 
 std::unique_ptr<learn::SupervisedTrainer> fake_supervised_trainer(cluster::sim::VirtualTime& time,

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 
 namespace troupe::actors::data {
@@ -45,6 +46,82 @@ class DatasetPromptsTest : public testing::Test {
 TEST_F(DatasetPromptsTest, WithoutSharesEveryPromptComesOnceInAPass) {
   const auto seen = counts(8);
   EXPECT_EQ(seen.size(), 8u);
+}
+
+// What a stream gives is what is held, in the order of its buffer.
+TEST_F(DatasetPromptsTest, AStreamHasThePromptsNotesAndColumnsOfHeldOnes) {
+  std::ofstream out(path("c.jsonl"));
+  for (int i = 0; i < 3000; ++i) {
+    out << R"({"prompt": ")" << (i % 10 == 3 ? "far too long" : "p") << i << R"(", "answer": )" << i
+        << (i == 1234 ? R"(, "rare": 1)" : "") << "}\n";
+  }
+  out.close();
+  options_.files = path("c.jsonl") + "," + path("a.jsonl");
+  options_.columns.label_key = "answer";
+  write("a.jsonl", R"(a", "answer": "b)", 6);
+  options_.prompt_tokens_max = 8;
+  options_.drop_too_long = true;
+  const auto held = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_TRUE(held) << held.error().message;
+  options_.shuffle_buffer = 5;
+  const auto streamed = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_TRUE(streamed) << streamed.error().message;
+  EXPECT_EQ((*streamed)->size(), 2706u);
+  EXPECT_EQ((*streamed)->size(), (*held)->size());
+  EXPECT_EQ((*streamed)->longest(), (*held)->longest());
+  EXPECT_EQ((*streamed)->notes(), (*held)->notes());
+  EXPECT_EQ((*streamed)->columns(), (*held)->columns());
+  for (const char* column : {"prompt", "answer", "input", "rare", "none"})
+    EXPECT_EQ((*streamed)->has_column(column), (*held)->has_column(column)) << column;
+
+  std::map<std::uint64_t, Prompt> all;
+  for (std::uint64_t i = 0; i < (*held)->size(); ++i) {
+    Prompt prompt = *(*held)->at(i);
+    all.emplace(prompt.row, std::move(prompt));
+  }
+  ASSERT_EQ(all.size(), 2706u);
+  std::vector<std::uint64_t> rows;
+  for (std::uint64_t position = 0; position < 6000; ++position) {
+    const auto prompt = (*streamed)->at(position);
+    ASSERT_TRUE(prompt) << prompt.error().message;
+    rows.push_back(prompt->row);
+    const Prompt& same = all.at(prompt->row);
+    ASSERT_EQ(prompt->text, same.text);
+    EXPECT_EQ(prompt->tokens, same.tokens);
+    EXPECT_EQ(prompt->label, same.label);
+    EXPECT_EQ(prompt->columns, same.columns);
+  }
+  EXPECT_EQ(std::set<std::uint64_t>(rows.begin(), rows.begin() + 2706).size(), 2706u);
+  // A run that resumes asks for tickets of before, and goes on.
+  const auto resumed = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  for (const std::uint64_t position : {4000u, 4002u, 4001u, 2000u, 4003u, 5999u})
+    EXPECT_EQ((*resumed)->at(position)->row, rows[position]) << position;
+}
+
+TEST_F(DatasetPromptsTest, AStreamEndsAtTheRowsThatEndALoad) {
+  const auto refusal = [&] {
+    options_.shuffle_buffer = 0;
+    const auto held = DatasetPrompts::load(options_, tokenizer_, nullptr);
+    options_.shuffle_buffer = 3;
+    const auto streamed = DatasetPrompts::load(options_, tokenizer_, nullptr);
+    EXPECT_FALSE(held || streamed);
+    if (held || streamed) return std::string("accepted");
+    EXPECT_EQ(streamed.error().message, held.error().message);
+    return streamed.error().message;
+  };
+  options_.files = path("c.jsonl");
+  std::ofstream(path("c.jsonl")) << "\n";
+  EXPECT_EQ(refusal(),
+            "dataset " + options_.files + ": holds no rows; add prompts or choose another");
+  std::ofstream(path("c.jsonl")) << "{\"input\": \"1\"}\n{\"input\": \"\"}\n";
+  EXPECT_EQ(refusal(), options_.files + ":2: column 'input' is empty");
+  std::ofstream(path("c.jsonl")) << "{\"input\": \"1\"}\n{\"input\": \"123456\"}\n";
+  options_.prompt_tokens_max = 4;
+  EXPECT_NE(refusal().find("c.jsonl:2: the prompt has 6 tokens"), std::string::npos);
+  options_.drop_too_long = true;
+  options_.prompt_tokens_max = 0;
+  std::ofstream(path("c.jsonl")) << "{\"input\": [{\"role\": \"user\", \"content\": \"x\"}]}\n";
+  EXPECT_NE(refusal().find("c.jsonl:1: a chat prompt, but"), std::string::npos);
 }
 
 TEST_F(DatasetPromptsTest, PromptsThatAreTooLongAreAnErrorOrLeftOut) {

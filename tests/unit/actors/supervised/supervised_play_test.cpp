@@ -117,7 +117,8 @@ class SupervisedPlay : public ::testing::Test {
     io_.run(start_host(hosts_.back().get(), std::move(factory)));
   }
   void host_data_and_trainer(bool scores = false) {
-    supervised::TrainingRows rows{training_, order_of(*training_), held_out_};
+    supervised::TrainingRows rows{troupe::data::held_rows(training_, order_of(*training_)),
+                                  held_out_};
     host("data/0", factory_of<supervised::RowsRole>([rows](RoleContext) {
            return std::make_shared<supervised::RowsRole>(rows);
          }));
