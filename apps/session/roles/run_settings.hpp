@@ -77,7 +77,6 @@ kernels::PanelDtype forward_dtype(const config::TrainConfig& config);
 // ckpt.save_dtype, of the models that trainers save.
 model::StorageDtype save_dtype(const config::TrainConfig& config);
 
-// The limits of an engine; `kv_cache_gb` counts 2^30 bytes.
 engine::EngineLimits engine_limits(const config::TrainConfig& config);
 
 core::Duration seconds_of(double seconds);
