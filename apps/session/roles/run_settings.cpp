@@ -132,17 +132,6 @@ std::optional<std::string> lanes_note(const config::TrainConfig& config) {
          " samples: the other lanes stay empty";
 }
 
-actors::SamplingSpec sampling_spec(const config::TrainConfig& config) {
-  actors::SamplingSpec sampling;
-  sampling.temperature = static_cast<float>(config.rollout.temperature);
-  sampling.top_p = static_cast<float>(config.rollout.top_p);
-  sampling.min_p = static_cast<float>(config.rollout.min_p);
-  sampling.top_k = static_cast<std::int32_t>(config.rollout.top_k);
-  sampling.max_new_tokens = static_cast<std::int32_t>(config.rollout.max_new_tokens);
-  sampling.stop = config.rollout.stop;
-  return sampling;
-}
-
 namespace {
 
 // The rows (or prompts) of all passes, and how many an update takes.
@@ -292,7 +281,7 @@ actors::controller::RunPlan run_plan(const config::TrainConfig& config,
   plan.episodes = has_environment(config);
   plan.environments_come = config.env.attached;
   plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
-  plan.sampling = sampling_spec(config);
+  plan.sampling.take(config.rollout);
   plan.straggler_timeout = seconds_of(config.rollout.straggler_timeout_s);
   plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
   const actors::data::DataRoleOptions data = data_options(config);
@@ -302,14 +291,11 @@ actors::controller::RunPlan run_plan(const config::TrainConfig& config,
   plan.filters = config.algo.dynamic_filtering_enable;
   plan.has_critic = has_critic(config);
   plan.save_critic = config.critic.save_value_network;
-  plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
-  plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
+  plan.take_saving(config.ckpt);
   for (const auto& set : held_out)
     plan.evaluation_groups += set.groups;
   plan.evaluation_sets = std::move(held_out);
-  plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
-  plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
-  plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
+  plan.evaluation.take(config.eval);
   return plan;
 }
 
@@ -321,10 +307,9 @@ actors::controller::RunPlan step_plan(const config::TrainConfig& config,
   plan.logs_groups = false;
   plan.updates = plan.logged_until = steps;  // every step can be taken again
   plan.groups = static_cast<std::uint32_t>(config.train.batch_size);
-  plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
-  plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
+  plan.take_saving(config.ckpt);
   plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_rows);
-  plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
+  plan.evaluation.take(config.eval);
   return plan;
 }
 

@@ -53,9 +53,6 @@ learn::OptimSettings optim_settings(const config::TrainConfig& config);
 // run.
 learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::uint64_t updates);
 
-// How the generators of a run sample.
-actors::SamplingSpec sampling_spec(const config::TrainConfig& config);
-
 // What a user should know who asks for more lanes than an optimiser step has samples (or pairs).
 std::optional<std::string> lanes_note(const config::TrainConfig& config);
 
