@@ -44,8 +44,7 @@ learn::Ranks ranks_of(const std::shared_ptr<collective::Collectives>& gang,
 Result<std::shared_ptr<learn::AdvantageSource>> make_advantage(const config::TrainConfig& config) {
   if (config.algo.advantage_file.empty()) return std::shared_ptr<learn::AdvantageSource>();
   actors::policy::AdvantageOptions options;
-  options.file = config.algo.advantage_file;
-  options.deadline = seconds_of(config.algo.advantage_deadline_s);
+  options.take(config.algo);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.has_reference = has_reference(config);
   options.has_teacher = has_teacher(config);
