@@ -78,7 +78,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"runtime/data",
      {"runtime/config", "runtime/names", "runtime/tables", "runtime/text", "runtime/parse"}},
     {"runtime/cluster", {"runtime/async", "runtime/wire", "runtime/net"}},
-    {"runtime/net", {"runtime/async"}},
+    {"runtime/net", {"runtime/config", "runtime/async"}},
     {"runtime/collective", {"runtime/net", "kernels"}},
     {"runtime/model",
      {"runtime/config", "kernels", "runtime/names", "runtime/store", "runtime/parse"}},
