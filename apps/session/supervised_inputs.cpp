@@ -33,11 +33,10 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
     bool training,
     std::vector<std::string>& notes) {
   data::SupervisedLimits limits;
-  limits.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
-  limits.tokens_max = config.data.max_len;
+  limits.take(config.data);
+  if (!training) limits.max_samples = 0;
   TROUPE_TRY_SET(limits.context, taught_context(config, spec.context));
   limits.vocab = spec.vocab;
-  limits.drop_too_long = config.data.drop_too_long;
   limits.each_set = !config.data.probs.empty();
   TROUPE_TRY_ASSIGN(columns, supervised_columns(config, tokenizer));
   if (!training && columns.kind == data::RowKind::kPair)

@@ -57,7 +57,7 @@ class SupervisedLoader {
   }
 
  private:
-  std::int64_t longest() const { return std::min(limits_.tokens_max, limits_.context); }
+  std::int64_t longest() const { return std::min(limits_.max_len, limits_.context); }
 
   bool full() const {
     const std::uint64_t rows = limits_.each_set ? out_.set_rows_.back() : out_.rows_.size();
@@ -89,7 +89,7 @@ class SupervisedLoader {
         ++out_.dropped_;
         return {};
       }
-      const bool by_model = limits_.context < limits_.tokens_max;
+      const bool by_model = limits_.context < limits_.max_len;
       return bad_row(std::to_string(tokens) + " tokens, more than " +
                          (by_model ? "the model's context of " : "--data.max_len ") +
                          std::to_string(longest()),
