@@ -345,9 +345,7 @@ core::Result<actors::reward::ProcessRewardOptions> process_options(
   options.gives_steps = own.reduce == "steps";
   options.reduce =
       actors::reward::step_reduce(own.reduce).value_or(actors::reward::StepReduce::kSum);
-  options.placeholder = own.placeholder_token;
-  options.reward_tokens = own.reward_tokens;
-  options.separator = own.step_separator;
+  options.take(own);
   options.columns.take(config.data);
   return options;
 }
