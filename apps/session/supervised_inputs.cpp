@@ -61,7 +61,7 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
 
 core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config) {
   SupervisedInputs inputs;
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
@@ -96,7 +96,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
     runs = inputs.train->prompt_runs(static_cast<std::uint64_t>(together));
   TROUPE_TRY_SET(inputs.order, data::BlendOrder::create(
                                    inputs.train->set_rows(), config.data.probs,
-                                   static_cast<std::uint64_t>(config.train.seed), std::move(runs)));
+                                   seed_of(config), std::move(runs)));
   TROUPE_TRY_SET(inputs.steps, updates_of_run(config, inputs.train->size()));
   if (auto note = left_over_note(config, inputs.train->size()))
     inputs.notes.push_back(std::move(*note));

@@ -24,7 +24,7 @@ constexpr std::int64_t kTemplateDate = 1'721'952'000;
 
 Result<std::shared_ptr<const dialects::ServedModel>> policy_model(
     const config::TrainConfig& config) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   auto made = std::make_shared<dialects::ServedModel>();
   made->names = {"policy", config.actor.model_name_or_path};

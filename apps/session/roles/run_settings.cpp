@@ -6,6 +6,7 @@
 #include "runtime/core/crc32c.hpp"
 #include "runtime/core/texts.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace troupe::session {
@@ -29,20 +30,16 @@ learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
   return algo;
 }
 
-// The number at a key; `otherwise` for no key.
-double number_at(const config::TrainConfig& config, std::string_view key, double otherwise) {
-  return key.empty() ? otherwise : config::keys().find(key)->get<config::Float>(config);
-}
-
 learn::LossSettings loss_settings(const config::TrainConfig& config) {
   const learn::Method& method = supervised_method(config);
   learn::LossSettings loss;
   loss.take(config);
   loss.method = std::string(method.name);
-  loss.beta = number_at(config, method.beta, loss.beta);
-  loss.nll_coef = number_at(config, method.nll_key, loss.nll_coef);
+  if (!method.beta.empty()) loss.beta = config::value_at<config::Float>(config, method.beta);
+  if (!method.nll_key.empty())
+    loss.nll_coef = config::value_at<config::Float>(config, method.nll_key);
   if (!method.pair_loss_key.empty())
-    loss.pair_loss = config::keys().find(method.pair_loss_key)->get<config::Text>(config);
+    loss.pair_loss = config::value_at<config::Text>(config, method.pair_loss_key);
   return loss;
 }
 
@@ -82,6 +79,19 @@ bool may_grow(const config::TrainConfig& config) {
   return flat(config.actor) && (!has_critic(config) || flat(config.critic));
 }
 
+std::uint64_t seed_of(const config::TrainConfig& config) {
+  return static_cast<std::uint64_t>(config.train.seed);
+}
+
+core::Result<std::filesystem::path> trained_folder(const config::TrainConfig& config) {
+  return model::resolve_model(config.actor.model_name_or_path);
+}
+
+bool runs_here(const config::TrainConfig& config, std::string_view kind) {
+  return config.cluster.transport == config::Transport::kLoopback ||
+         std::ranges::count(config.cluster.local_roles, kind) > 0;
+}
+
 bool has_environment(const config::TrainConfig& config) {
   return config.method == config::kPpo && config::environments_of(config) > 0;
 }
@@ -101,7 +111,7 @@ learn::OptimSettings optim_settings(const config::TrainConfig& config) {
   optim.panels = forward_dtype(config);
   optim.trained.freeze = config.actor.freeze;
   optim.trained.lora.take(config.actor.lora);
-  optim.trained.seed = static_cast<std::uint64_t>(config.train.seed);
+  optim.trained.seed = seed_of(config);
   return optim;
 }
 
@@ -202,10 +212,6 @@ engine::EngineLimits engine_limits(const config::TrainConfig& config) {
   return limits;
 }
 
-core::Duration seconds_of(double seconds) {
-  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(seconds));
-}
-
 actors::policy::CriticLink critic_link(const config::TrainConfig& config) {
   if (!has_critic(config)) return {};
   return {actors::controller::kCriticRole, config.train.staleness_max == 0};
@@ -214,12 +220,12 @@ actors::policy::CriticLink critic_link(const config::TrainConfig& config) {
 actors::data::DataRoleOptions data_options(const config::TrainConfig& config) {
   actors::data::DataRoleOptions options;
   options.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
-  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  options.seed = seed_of(config);
   options.scoring.temperature = static_cast<float>(config.rollout.temperature);
   options.scoring.with_reference = has_reference(config);
   for (const TeacherPart& part : teacher_parts(config))
     options.scoring.teachers.push_back({part.role, part.name(), part.folder.empty()});
-  options.scoring.patience.away_max = seconds_of(config.reward.away_s);
+  options.scoring.patience.away_max = config::Seconds(config.reward.away_s);
   options.rewards.clear();
   for (const RewardPart& part : run_rewards(config))
     options.rewards.push_back({part.name, part.role, part.weight});
@@ -282,7 +288,7 @@ actors::controller::RunPlan run_plan(const config::TrainConfig& config,
   plan.environments_come = config.env.attached;
   plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
   plan.sampling.take(config.rollout);
-  plan.straggler_timeout = seconds_of(config.rollout.straggler_timeout_s);
+  plan.straggler_timeout = config::Seconds(config.rollout.straggler_timeout_s);
   plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
   const actors::data::DataRoleOptions data = data_options(config);
   plan.rewards = data.rewards;
