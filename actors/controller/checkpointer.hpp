@@ -17,7 +17,7 @@ class Checkpointer {
  public:
   // `run` outlives it.
   explicit Checkpointer(RunState& run)
-      : run_(run), pace_(run.plan.save_period, run.context.timers->now()) {}
+      : run_(run), pace_(run.plan.save_minutes, run.context.timers->now()) {}
 
   // Has policy, critic and data load their state from a checkpoint folder.
   // kPeerLost: policy or critic live on from an earlier head and hold other updates than the run

@@ -21,8 +21,9 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   run_.listener.on_phase("evaluate");
   const core::TimePoint begin = run_.context.timers->now();
   const std::uint64_t update = experience::evaluation_after(done, greedy);
-  IssueTickets issue{update, run_.plan.evaluation_groups, greedy ? 1 : run_.plan.evaluation_samples,
-                     run_.starts.newest()};
+  const auto& plan = run_.plan;
+  IssueTickets issue{update, plan.evaluation_groups,
+                     greedy ? 1 : plan.evaluation.n_samples_per_prompt, run_.starts.newest()};
   TicketWork work;
   work.kind = WorkKind::kEvaluation;
   work.samples = issue.samples;
@@ -30,8 +31,8 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   TROUPE_CO_TRY_ASSIGN(issued, co_await ask(run_.context, kDataRole, issue));
   if (done < run_.known && !issued.tickets.empty()) co_return checkpointer_.misfit(run_.known);
   run_.prompts.add(issued);
-  SamplingSpec sampling = run_.plan.sampling;
-  sampling.temperature = greedy ? 0.0f : run_.plan.evaluation_temperature;
+  SamplingSpec sampling = plan.sampling;
+  sampling.temperature = greedy ? 0.0f : static_cast<float>(plan.evaluation.temperature);
   sampling.top_p = 1;
   sampling.top_k = 0;
   sampling.min_p = 0;

@@ -41,8 +41,9 @@ struct RunPlan {
   bool environments_come = false;  // and environments come and go
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
-  std::uint64_t save_steps = 0;   // 0 = by time and at the end
-  core::Duration save_period{0};  // by time (store::SavePace); 0 = never
+#define KEYS "actors/controller/checkpoint_keys.def"
+#define TAKE take_saving
+#include "runtime/config/fill.def"
   bool has_critic = false;
   bool save_critic = false;  // save the critic as a model folder wherever the policy is
 
@@ -53,9 +54,11 @@ struct RunPlan {
     std::uint32_t groups = 0;
   };
   std::vector<HeldOut> evaluation_sets{};
-  std::int32_t evaluation_samples = 1;
-  float evaluation_temperature = 1;
-  std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
+  struct EvaluationPlan {
+#define KEYS "actors/controller/evaluation_keys.def"
+#include "runtime/config/fill.def"
+  };
+  EvaluationPlan evaluation;
   // How many of the two evaluations (greedy, sampled) after the first update of a resumed run
   // are still to make.
   std::uint64_t evaluations_owed = 0;
@@ -91,7 +94,7 @@ struct RunPlan {
   }
   bool evaluate_after(std::uint64_t done) const {
     if (evaluation_groups == 0) return false;
-    return done == 0 || done == updates || (evaluation_steps > 0 && done % evaluation_steps == 0);
+    return done == 0 || done == updates || (evaluation.steps > 0 && done % evaluation.steps == 0);
   }
 };
 

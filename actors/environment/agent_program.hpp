@@ -22,9 +22,11 @@
 namespace troupe::actors::environment {
 
 struct AgentProgramOptions {
-  std::string command;           // words as a shell splits them; no shell runs it
+  // The words of `command` are split as a shell does; no shell runs it.
+#define KEYS "actors/environment/environment_keys.def"
+#define PART program
+#include "runtime/config/fill.def"
   std::filesystem::path folder;  // where it runs, and what it can read; empty: the current folder
-  bool confined = true;
   std::int64_t memory_mb = 2048;      // of a program with all that it started
   core::Duration time_limit{};        // of a program; zero: the deadline of `run` alone
   std::vector<std::string> readable;  // more files and folders that a confined program can read

@@ -6,6 +6,7 @@
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/task.hpp"
+#include "runtime/config/key_types.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/wire/role_report.hpp"
 
@@ -15,6 +16,8 @@
 #include <string>
 
 namespace troupe::actors::environment {
+
+using config::Int, config::Text;  // of rows of keys
 
 // The start of an episode: all episodes of a group start from the same one.
 struct EpisodeStart {

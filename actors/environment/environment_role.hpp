@@ -35,7 +35,9 @@ struct EnvironmentParts {
   std::optional<SessionAddress> address;
   std::shared_ptr<EpisodeSessions> sessions;  // null: the role makes its own
   EpisodeSettings settings;
-  std::size_t episodes_max = 64;
+#define KEYS "actors/environment/environment_keys.def"
+#define PART role
+#include "runtime/config/fill.def"
   std::string data_peer = "data/0";
   std::function<void(const std::string&)> note;  // tells the user
 };

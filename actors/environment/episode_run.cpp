@@ -49,7 +49,7 @@ EpisodeRun::EpisodeRun(const RoleContext& context,
 }
 
 async::Deadline EpisodeRun::turn_deadline() const {
-  return async::Deadline::after(*context_.timers, settings_.turn_limit);
+  return async::Deadline::after(*context_.timers, settings_.turn_timeout_s);
 }
 
 async::task<core::Result<EpisodeEnd>> EpisodeRun::run(EpisodeRun* self) {
@@ -58,7 +58,7 @@ async::task<core::Result<EpisodeEnd>> EpisodeRun::run(EpisodeRun* self) {
   self->episode_.reset();
   // A score says what all of the episode is worth, rewards of its turns included.
   self->end_.rewards.score = self->score_;
-  if (self->score_ && self->settings_.reward_by_turn) *self->end_.rewards.score -= self->rewards_;
+  if (self->score_ && self->settings_.turn_rewards) *self->end_.rewards.score -= self->rewards_;
   co_return std::move(self->end_);
 }
 
@@ -66,7 +66,7 @@ async::task<core::Result<void>> EpisodeRun::go_on() {
   auto opening = environment_.open(start_of(order_), turn_deadline());
   auto opened = co_await std::move(opening);
   if (!opened) co_return failed(opened.error());
-  const core::TimePoint end = context_.timers->now() + settings_.episode_limit;
+  const core::TimePoint end = context_.timers->now() + settings_.episode_timeout_s;
   episode_ = std::move(opened->episode);
   take_in(opened->opening, true);
   while (!over_) {
@@ -110,7 +110,7 @@ void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
   rewards_ += opening ? 0 : turn.reward.value_or(0);
   if (!turn.extras.empty()) end_.extras = turn.extras;
   over_ = turn.done;
-  end_.rewards.by_turn = settings_.reward_by_turn;
+  end_.rewards.by_turn = settings_.turn_rewards;
   const std::string& messages =
       opening && turn.messages.empty() && turn.text.empty() ? order_.task->messages : turn.messages;
   if (!messages.empty()) {

@@ -21,16 +21,13 @@
 namespace troupe::actors::environment {
 
 struct EpisodeSettings {
-  std::int32_t turns_max = 16;     // of the policy
-  std::int64_t tokens_max = 0;     // of a row, prompt included; 0: the model's context
-  core::Duration turn_limit{};     // for one answer of the environment
-  core::Duration episode_limit{};  // for a whole episode
+#define KEYS "actors/environment/environment_keys.def"
+#include "runtime/config/fill.def"
   // For the reward of a program's session, since anything was last heard of it; needs_reward: it is
   // waited for.
   core::Duration reward_timeout{};
   bool needs_reward = false;
   sessions::History history = sessions::History::kTemplate;
-  bool reward_by_turn = false;  // rewards of turns are learned from at their turns
   std::int64_t now_unix_s = 0;  // the date that templates write: one for all of a run
   bool front = true;  // a text that opens an episode begins with what the tokenizer puts in front
 };
@@ -68,7 +65,7 @@ class EpisodeRun {
              Environment& environment,
              EpisodeOrder order);
 
-  // Errors: those of the environment and of the calls; kDeadline (episode_limit).
+  // Errors: those of the environment and of the calls; kDeadline (episode_timeout_s).
   static async::task<core::Result<EpisodeEnd>> run(EpisodeRun* self);
   // After an error: how the environment was lost.
   Loss loss() const noexcept { return loss_; }

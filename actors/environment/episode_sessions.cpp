@@ -13,7 +13,7 @@ constexpr core::Duration kLookAtBusy = std::chrono::seconds(1);
 }  // namespace
 
 VisitEnd visit_end(const VisitState& state, const EpisodeSettings& settings, core::TimePoint now) {
-  const core::TimePoint last = state.opened + settings.episode_limit;
+  const core::TimePoint last = state.opened + settings.episode_timeout_s;
   const bool complete = state.ended && (state.rewarded || !settings.needs_reward);
   if (now >= last || (complete && !state.busy)) return {true, now};
   if (state.busy) return {false, std::min(last, now + kLookAtBusy)};

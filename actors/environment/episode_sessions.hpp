@@ -30,7 +30,7 @@ struct VisitEnd {
 };
 
 // A session is over once it has ended and has its reward; when nothing was heard of it for
-// reward_timeout; and after episode_limit in any case.
+// reward_timeout; and after episode_timeout_s in any case.
 VisitEnd visit_end(const VisitState& state, const EpisodeSettings& settings, core::TimePoint now);
 
 class EpisodeSessions final : public sessions::SessionHost {

@@ -195,7 +195,7 @@ class OpenEnvEnvironment final : public Environment {
  public:
   explicit OpenEnvEnvironment(SharedOpenEnv shared) : shared_(std::move(shared)) {}
 
-  std::string name() const override { return "the environment of " + shared_->options.url; }
+  std::string name() const override { return "the environment of " + shared_->options.openenv; }
   void begin(const RoleContext& context) override {
     shared_->context = context;
     shared_->ended.emplace(*context.timers);
@@ -243,7 +243,7 @@ class OpenEnvEnvironment final : public Environment {
     const core::Duration left = std::min(deadline.remaining(*shared_->context.timers),
                                          core::Duration(std::chrono::minutes(1)));
     net::HttpClient client;
-    auto reply = co_await client.get_json(shared_->options.url + "/schema", left);
+    auto reply = co_await client.get_json(shared_->options.openenv + "/schema", left);
     if (!reply) co_return reply.failure();
     if (reply->status != 200) {
       co_return core::fail(ErrorCode::kData,
@@ -262,7 +262,7 @@ class OpenEnvEnvironment final : public Environment {
     TROUPE_CO_TRY(co_await ensure_tools(deadline));
     WebSocketClient::Options limits_of_client;
     limits_of_client.message_bytes_max = limits::kObservation_bytes_max;
-    auto connected = co_await WebSocketClient::connect(shared_->options.url + "/ws",
+    auto connected = co_await WebSocketClient::connect(shared_->options.openenv + "/ws",
                                                        std::move(limits_of_client), deadline);
     if (!connected) co_return connected.failure();
     const OpenEnvClient client = std::move(*connected);
@@ -294,11 +294,11 @@ class OpenEnvEnvironment final : public Environment {
 
 core::Result<std::unique_ptr<Environment>> make_openenv_environment(OpenEnvOptions options) {
   auto shared = std::make_shared<OpenEnvShared>();
-  while (options.url.ends_with('/'))
-    options.url.pop_back();
-  auto url = net::parse_url(options.url);
+  while (options.openenv.ends_with('/'))
+    options.openenv.pop_back();
+  auto url = net::parse_url(options.openenv);
   if (!url) return core::fail(url.error().within("env.openenv"));
-  shared->where = "OpenEnv server " + options.url;
+  shared->where = "OpenEnv server " + options.openenv;
   if (!options.action.empty()) {
     TROUPE_TRY_SET(shared->action, read_template(options.action, "env.openenv_action", {"text"}));
   }

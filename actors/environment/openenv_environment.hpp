@@ -19,8 +19,9 @@
 namespace troupe::actors::environment {
 
 struct OpenEnvOptions {
-  std::string url;     // of the server: http://HOST:PORT or https://
-  std::string action;  // JSON template with $text (what the policy said); empty: the tool `act`
+#define KEYS "actors/environment/environment_keys.def"
+#define PART openenv
+#include "runtime/config/fill.def"
   // JSON template of what `reset` is given, with $seed, $prompt, $label, $row (all columns).
   std::string reset = R"({"seed": "$seed"})";
   std::string observation;  // field of an observation to show; empty: its only text, or all

@@ -189,14 +189,14 @@ class PythonEnvironment final : public Environment {
                     std::unique_ptr<reward::WorkerProcess> first)
       : options_(std::move(options)),
         first_(std::move(first)),
-        printed_(options_.file.filename().string(), options_.say),
+        printed_(options_.python.filename().string(), options_.say),
         slots_(slots_of(std::move(command))) {
-    calls_->where = "environment " + options_.file.string();
+    calls_->where = "environment " + options_.python.string();
     calls_->freed = [this] { wake(); };
   }
   ~PythonEnvironment() override { calls_->freed = nullptr; }
 
-  std::string name() const override { return "the environment " + options_.file.string(); }
+  std::string name() const override { return "the environment " + options_.python.string(); }
 
   void begin(const RoleContext& context) override {
     calls_->context = context;
@@ -240,7 +240,7 @@ class PythonEnvironment final : public Environment {
   reward::WorkerSlots::Options slots_of(std::vector<std::string> command) {
     reward::WorkerSlots::Options slots;
     slots.name = "environment worker";
-    slots.where = "environment " + options_.file.string();
+    slots.where = "environment " + options_.python.string();
     slots.command = std::move(command);
     slots.workers = options_.workers;
     slots.pause_min = limits::kEnvironmentPause_min;
@@ -299,13 +299,14 @@ class PythonEnvironment final : public Environment {
 core::Result<std::unique_ptr<Environment>> make_python_environment(
     PythonEnvironmentOptions options) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(options.file, error)) {
-    return core::fail(ErrorCode::kConfig, "env.python: there is no file " + options.file.string());
+  if (!std::filesystem::is_regular_file(options.python, error)) {
+    return core::fail(ErrorCode::kConfig,
+                      "env.python: there is no file " + options.python.string());
   }
   const std::vector<std::string> command = {
       options.interpreter,   "-c", kEnvironmentWorkerSource,
-      options.file.string(), "3",  std::to_string(limits::kObservation_bytes_max)};
-  const std::string where = "environment " + options.file.string();
+      options.python.string(), "3",  std::to_string(limits::kObservation_bytes_max)};
+  const std::string where = "environment " + options.python.string();
   auto process = std::make_unique<reward::WorkerProcess>("environment worker");
   if (auto started = process->start(command, reward::WorkerProcess::Prints::kTaken); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);

@@ -22,11 +22,11 @@
 namespace troupe::actors::environment {
 
 struct PythonEnvironmentOptions {
-  std::filesystem::path file;
-  std::size_t workers = 1;
-  std::string interpreter = "python3";
+#define KEYS "actors/environment/environment_keys.def"
+#define PART python
+#include "runtime/config/fill.def"
   // For the log: a line that the file printed, how a worker ended. On the environment's strand.
-  std::function<void(const std::string&)> say;
+  std::function<void(const std::string&)> say{};
 };
 
 // Starts the first worker, to check that the file loads; blocks for up to 60 s. Errors: kConfig

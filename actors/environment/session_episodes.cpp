@@ -57,7 +57,7 @@ async::task<core::Result<EpisodeEnd>> SessionEpisodes::run_program(EpisodeOrder 
   const core::AtExit over([this, visit] { sessions_->leave(*visit); });
   const std::shared_ptr<sessions::Session> session = sessions_->session(*visit);
   AgentTask task{server_->url(*session), sessions_->key(*visit), start_of(order)};
-  const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_limit);
+  const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_timeout_s);
   auto running = parts_.program->run(std::move(task), deadline);
   const auto outcome = co_await std::move(running);
   if (!outcome) {
@@ -114,7 +114,7 @@ core::Result<EpisodeEnd> SessionEpisodes::end_of(const sessions::Session& sessio
                                                  const std::string& who) {
   EpisodeEnd end;
   end.tree = session.tree();
-  end.rewards = {session.score(), parts_.settings.reward_by_turn};
+  end.rewards = {session.score(), parts_.settings.turn_rewards};
   end.turns = end.tree.size();
   end.forked_by_template = session.forked_by_template();
   if (end.tree.leaves().empty()) {

@@ -62,7 +62,7 @@ class PythonAdvantage final : public learn::AdvantageSource {
   Result<void> ensure_loaded() {
     if (worker_.running()) return {};
     TROUPE_TRY(
-        worker_.start({"python3", "-c", kAdvantageWorkerSource, options_.file.string(), "3"}));
+        worker_.start({"python3", "-c", kAdvantageWorkerSource, file(), "3"}));
     auto line = worker_.read_line(reward::kWorkerStart);
     if (!line) {
       worker_.kill();
@@ -118,7 +118,8 @@ class PythonAdvantage final : public learn::AdvantageSource {
   }
 
  private:
-  std::string where() const { return "advantage function " + options_.file.string(); }
+  std::string file() const { return options_.advantage_file.string(); }
+  std::string where() const { return "advantage function " + file(); }
 
   bool takes(std::string_view name) const {
     return name == "lengths" || std::find(names_.begin(), names_.end(), name) != names_.end();
@@ -126,7 +127,8 @@ class PythonAdvantage final : public learn::AdvantageSource {
 
   Result<TokenNumbers> ask(const UpdateArrays& update) {
     TROUPE_TRY(ensure_loaded());
-    const auto until = core::TimePoint(std::chrono::steady_clock::now()) + options_.deadline;
+    const auto until =
+        core::TimePoint(std::chrono::steady_clock::now()) + options_.advantage_deadline_s;
     const auto left = [&] { return until - core::TimePoint(std::chrono::steady_clock::now()); };
     json request = {{"id", ++next_id_},
                     {"update", update.update},
@@ -187,9 +189,9 @@ class PythonAdvantage final : public learn::AdvantageSource {
 
 Result<std::shared_ptr<learn::AdvantageSource>> make_python_advantage(AdvantageOptions options) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(options.file, error)) {
+  if (!std::filesystem::is_regular_file(options.advantage_file, error)) {
     return core::fail(ErrorCode::kConfig,
-                      "algo.advantage_file: there is no file " + options.file.string());
+                      "algo.advantage_file: there is no file " + options.advantage_file.string());
   }
   auto source = std::make_shared<PythonAdvantage>(std::move(options));
   if (auto loaded = source->ensure_loaded(); !loaded)

@@ -4,7 +4,7 @@
 // 60 s more when it has to start a worker.
 #pragma once
 
-#include "runtime/core/clock.hpp"
+#include "runtime/config/key_types.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/learn/advantage/advantage_source.hpp"
 
@@ -17,9 +17,9 @@
 namespace troupe::actors::policy {
 
 struct AdvantageOptions {
-  std::filesystem::path file;
-  core::Duration deadline{};  // of one try
-  std::uint64_t seed = 0;     // of the run; the function gets it
+#define KEYS "actors/policy/advantage_keys.def"
+#include "runtime/config/fill.def"
+  std::uint64_t seed = 0;  // of the run; the function gets it
   bool has_reference = false, has_teacher = false, has_critic = false;  // what the run has to give
   std::function<void(const std::string& text)> note = {};  // says that a worker is replaced
 };

@@ -3,6 +3,7 @@
 // bound: wire::limits::kMessage_bytes_max.
 #pragma once
 
+#include "runtime/config/key_types.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/experience/group.hpp"
 #include "runtime/weights/weight_location.hpp"
@@ -10,10 +11,10 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace troupe::actors {
 
+using config::Float, config::Texts;  // of rows of keys
 struct Ack {};
 
 // ---- to the data role --------------------------------------------------------------------------
@@ -133,9 +134,8 @@ struct CommitUpdate {
 // ---- to a generator ----
 
 struct SamplingSpec {
-  float temperature = 1, top_p = 1, min_p = 0;
-  std::int32_t top_k = 0, max_new_tokens = 16;
-  std::vector<std::string> stop;
+#define KEYS "actors/protocol/sampling_keys.def"
+#include "runtime/config/fill.def"
 };
 
 struct Generated {

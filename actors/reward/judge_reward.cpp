@@ -92,7 +92,7 @@ class JudgeReward final : public RewardCalls {
       self->kept_.erase(kept);
       co_return core::Result<void>();
     }
-    chat.model = self->options_.model;
+    chat.model = self->options_.judge_model;
     chat.system = rubric.system;
     chat.temperature = rubric.temperature;
     chat.max_tokens = rubric.max_tokens;
@@ -163,9 +163,9 @@ class JudgeReward final : public RewardCalls {
 }  // namespace
 
 core::Result<std::unique_ptr<RewardCalls>> make_judge_reward(JudgeOptions options) {
-  if (options.urls.empty()) return core::fail(ErrorCode::kConfig, "no URL of a judge is given");
+  if (options.judge.empty()) return core::fail(ErrorCode::kConfig, "no URL of a judge is given");
   std::vector<std::string> urls;
-  for (const std::string& base : options.urls) {
+  for (const std::string& base : options.judge) {
     TROUPE_TRY(net::parse_url(base));
     const std::string url = chat_url(base);
     if (std::ranges::count(urls, url) > 0) {

@@ -19,8 +19,9 @@
 namespace troupe::actors::reward {
 
 struct JudgeOptions {
-  std::vector<std::string> urls;  // base URLs, as http://HOST:PORT/v1
-  std::string model;              // as the servers call it; empty: left out of requests
+#define KEYS "actors/reward/reward_keys.def"
+#define PART judge
+#include "runtime/config/fill.def"
   Rubric rubric;
   std::string key;  // API key, which appears in no message; empty: none
 };

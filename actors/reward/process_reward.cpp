@@ -57,8 +57,8 @@ core::Result<OpenedFolder> open_process_folder(const ProcessRewardOptions& optio
     return given.empty() ? other : given;
   };
   Marks marks;
-  marks.placeholder = either(options.placeholder, trained.placeholder);
-  marks.separator = either(options.separator, either(trained.separator, std::string("\n\n")));
+  marks.placeholder = either(options.placeholder_token, trained.placeholder);
+  marks.separator = either(options.step_separator, either(trained.separator, std::string("\n\n")));
   const auto rewards = either(options.reward_tokens, trained.rewards);
   if (marks.placeholder.empty()) {
     return core::fail(ErrorCode::kConfig,

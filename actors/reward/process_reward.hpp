@@ -35,11 +35,9 @@ struct ProcessRewardOptions {
   std::int64_t rows_max = 2048;
   StepReduce reduce = StepReduce::kSum;
   bool gives_steps = true;  // scores of steps go with the score of the response
-  // Where empty, what the model was trained with (its config.json); a separator that is in neither
-  // is two newlines.
-  std::string placeholder;
-  std::vector<std::string> reward_tokens;
-  std::string separator;
+  // A separator that is neither here nor in the model's config.json is two newlines.
+#define KEYS "actors/reward/process_keys.def"
+#include "runtime/config/fill.def"
   troupe::data::DatasetColumns
       columns;  // how prompts were read from dataset rows (scored_text.hpp)
 };

@@ -159,15 +159,15 @@ class PythonReward final : public RewardCalls {
 
 core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOptions options) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(options.file, error)) {
+  if (!std::filesystem::is_regular_file(options.python, error)) {
     return core::fail(ErrorCode::kConfig,
-                      "reward.python: there is no file " + options.file.string(),
+                      "reward.python: there is no file " + options.python.string(),
                       "name the file of the function");
   }
   WorkerPool pool;
-  pool.name = options.file.stem().string();
-  pool.where = "reward function " + options.file.string();
-  pool.command = {options.interpreter, "-c", kPythonWorkerSource, options.file.string(), "3"};
+  pool.name = options.python.stem().string();
+  pool.where = "reward function " + options.python.string();
+  pool.command = {options.interpreter, "-c", kPythonWorkerSource, options.python.string(), "3"};
   pool.workers = options.workers;
   pool.calls_max = options.calls_max;
   return make_worker_reward(std::move(pool));

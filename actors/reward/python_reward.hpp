@@ -27,10 +27,10 @@ struct WorkerPool {
 };
 
 struct PythonRewardOptions {
-  std::filesystem::path file;
-  std::size_t workers = 1;
+#define KEYS "actors/reward/reward_keys.def"
+#define PART python
+#include "runtime/config/fill.def"
   std::uint64_t calls_max = limits::kRewardWorkerCalls_max;
-  std::string interpreter = "python3";
 };
 
 // Starts the first worker, to check that the file loads; blocks for up to 60 s. Errors: kConfig

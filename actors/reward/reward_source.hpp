@@ -10,6 +10,7 @@
 #pragma once
 
 #include "actors/protocol/reward_group.hpp"
+#include "runtime/config/key_types.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 
@@ -19,6 +20,8 @@
 #include <vector>
 
 namespace troupe::actors::reward {
+
+using config::Float, config::Int, config::Text, config::Texts;  // of rows of keys
 
 struct RewardScore {
   std::optional<double> value;        // none: the sample cannot be scored

@@ -32,9 +32,8 @@ core::Result<std::unique_ptr<RewardCalls>> make_math_reward(
     std::size_t workers, const std::function<void(const std::string&)>& say, double seconds = 5);
 
 struct CodeRewardOptions {
-  double timeout_s = 10;         // time of a program for all its tests
-  std::int64_t memory_mb = 512;  // of each of its processes
-  bool all = false;              // 1 only for a program that passes all tests; else their share
+#define KEYS "actors/reward/code_keys.def"
+#include "runtime/config/fill.def"
   std::size_t workers = 1;
 };
 

@@ -34,7 +34,7 @@ StepRules rules_of(const controller::RunPlan& plan) {
   rules.steps = plan.updates;
   rules.first = plan.first_update;
   rules.evaluates = plan.evaluation_groups > 0;
-  rules.evaluation_steps = plan.evaluation_steps;
+  rules.evaluation_steps = plan.evaluation.steps;
   rules.save_steps = plan.save_steps;
   rules.owes_evaluation = plan.evaluations_due(plan.first_update) > 0 && plan.first_update > 0;
   return rules;

@@ -118,8 +118,8 @@ class RoundRun {
   engine::EngineLimits limits() const {
     engine::EngineLimits limits;
     limits.context = prompt_max_ + response_max_;
-    limits.sequences_max = round_.batch;
-    limits.step_tokens_max = round_.step_tokens;
+    limits.max_num_seqs = round_.batch;
+    limits.max_num_batched_tokens = round_.step_tokens;
     if (round_.scarce_blocks) {
       const std::int64_t longest = (limits.context + 15) / 16;
       const std::int64_t to_enter = prompt_max_ / 16 + round_.samples_max;

@@ -32,8 +32,8 @@ class Soak {
     const model::ModelSpec& spec = two_.weights->spec();
     const std::int64_t context = std::min<std::int64_t>(spec.context, 192);
     limits_.context = static_cast<std::int32_t>(context);
-    limits_.sequences_max = 24;
-    limits_.step_tokens_max = 96;
+    limits_.max_num_seqs = 24;
+    limits_.max_num_batched_tokens = 96;
     limits_.kv_blocks = 56;  // about a third of what 24 samples need
     for (std::size_t i = 0; i < kRequests; ++i)
       requests_.push_back(make_request(i, context));
@@ -90,7 +90,7 @@ class Soak {
   Result<void> learn_answers() {
     core::SerialTeam serial;
     engine::EngineLimits limits = limits_;
-    limits.prefix_cache = false;
+    limits.enable_prefix_caching = false;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       TROUPE_TRY_ASSIGN(alone, engine::Engine::create(two_.weights, limits,
                                                       two_.weights->spec().eos, nullptr, serial));

@@ -310,14 +310,14 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
   auto packed = packed_weights(*params, 0, team, job.panels);
   params.reset();
   engine::EngineLimits limits;
-  limits.sequences_max =
+  limits.max_num_seqs =
       static_cast<std::int32_t>(std::max({job.batch, job.group, std::int64_t{1}}));
-  if (!team.memory().on_host()) limits.step_tokens_max = kGpuStepTokens;
+  if (!team.memory().on_host()) limits.max_num_batched_tokens = kGpuStepTokens;
   if (job.batched_tokens > 0)
-    limits.step_tokens_max = static_cast<std::int32_t>(job.batched_tokens);
-  limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
+    limits.max_num_batched_tokens = static_cast<std::int32_t>(job.batched_tokens);
+  limits.max_num_batched_tokens = std::max(limits.max_num_batched_tokens, limits.max_num_seqs);
   // Only as many blocks as the samples need, so that the warm-up round uses every block.
-  limits.kv_blocks = limits.sequences_max * (tokens / kernels::kKvBlock + 2) + kSpareBlocks;
+  limits.kv_blocks = limits.max_num_seqs * (tokens / kernels::kKvBlock + 2) + kSpareBlocks;
   return engine::Engine::create(std::move(packed), limits, {}, nullptr, team);
 }
 

@@ -86,8 +86,8 @@ class PushDecode {
   // {"do": "alone"} with that of job.alone steps without a push.
   core::Result<void> run(const PushChannel& channel, engine::KvAction action) {
     engine::EngineLimits limits;
-    limits.sequences_max = static_cast<std::int32_t>(job_.batch);
-    limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
+    limits.max_num_seqs = static_cast<std::int32_t>(job_.batch);
+    limits.max_num_batched_tokens = std::max(limits.max_num_batched_tokens, limits.max_num_seqs);
     TROUPE_TRY_ASSIGN(
         engine, engine::Engine::create(packed_weights(base_, 0, team_, panels_of(job_)), limits, {},
                                        nullptr, team_));

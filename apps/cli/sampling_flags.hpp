@@ -41,8 +41,8 @@ struct EngineFlags {
 
   engine::EngineLimits limits() const {
     engine::EngineLimits limits;
-    limits.sequences_max = static_cast<std::int32_t>(sequences);
-    limits.kv_bytes_max = static_cast<std::uint64_t>(kv_bytes);
+    limits.max_num_seqs = static_cast<std::int32_t>(sequences);
+    limits.kv_cache_gb.bytes = static_cast<std::uint64_t>(kv_bytes);
     return limits;
   }
 };

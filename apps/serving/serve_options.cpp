@@ -175,10 +175,10 @@ Result<void> ServeOptions::check_tokenizer(const std::filesystem::path& folder) 
 engine::EngineLimits ServeOptions::limits() const {
   engine::EngineLimits limits;
   limits.context = static_cast<std::int32_t>(context);
-  limits.sequences_max = static_cast<std::int32_t>(sequences);
-  limits.step_tokens_max = static_cast<std::int32_t>(step_tokens);
-  limits.kv_bytes_max = static_cast<std::uint64_t>(kv_bytes);
-  limits.prefix_cache = !no_prefix_cache;
+  limits.max_num_seqs = static_cast<std::int32_t>(sequences);
+  limits.max_num_batched_tokens = static_cast<std::int32_t>(step_tokens);
+  limits.kv_cache_gb.bytes = static_cast<std::uint64_t>(kv_bytes);
+  limits.enable_prefix_caching = !no_prefix_cache;
   return limits;
 }
 

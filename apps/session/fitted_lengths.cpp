@@ -1,5 +1,6 @@
 #include "apps/session/fitted_lengths.hpp"
 
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/model/spec.hpp"
 
@@ -11,7 +12,7 @@ core::Result<void> fit_lengths(config::Builder& builder) {
   constexpr const char* kPrompt = "data.prompt_max_len";
   const config::TrainConfig& config = builder.current();
   if (config.method != config::kPpo || builder.origins().contains(kPrompt)) return {};
-  const auto folder = model::resolve_model(config.actor.model_name_or_path);
+  const auto folder = trained_folder(config);
   if (!folder) return {};
   const auto spec = model::read_spec(*folder);
   if (!spec) return {};

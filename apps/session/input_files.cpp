@@ -7,6 +7,7 @@
 #include "runtime/config/eval_sets.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/config/reward_list.hpp"
+#include "runtime/config/table.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/data/foreign_file.hpp"
 #include "runtime/data/row_figures.hpp"
@@ -92,10 +93,9 @@ class Look {
 
   Result<std::vector<std::string>> all() {
     models();
-    files("data.prompt_dataset", ppo() ? config_.data.prompt_dataset : "");
-    files("data.dataset", ppo() ? "" : config_.data.dataset);
-    files("data.pretrain_dataset", ppo() ? config_.data.pretrain_dataset : "");
-    files("eval.dataset", config_.eval.dataset);
+    files(ppo() ? "data.prompt_dataset" : "data.dataset");
+    if (ppo()) files("data.pretrain_dataset");
+    files("eval.dataset");
     if (ppo()) sets();
     if (ppo()) rewards();
     TROUPE_TRY(wrong_.result());
@@ -107,17 +107,20 @@ class Look {
   bool ppo() const { return config_.method == config::kPpo; }
 
   void models() {
-    model("actor.model_name_or_path", config_.actor.model_name_or_path, true);
-    model("ref.model_name_or_path", config_.ref.model_name_or_path, true);
+    model("actor.model_name_or_path", config_, true);
+    model("ref.model_name_or_path", config_, true);
     if (!ppo()) return;
-    model("critic.model_name_or_path", config_.critic.model_name_or_path, false);
+    model("critic.model_name_or_path", config_, false);
     for (const config::TrainConfig& one : with_rewards()) {
       for (const std::string& folder : one.reward.model_name_or_path)
         model("reward.model_name_or_path", folder, true);
-      model("reward.process.model_name_or_path", one.reward.process.model_name_or_path, true);
+      model("reward.process.model_name_or_path", one, true);
     }
   }
 
+  void model(const std::string& key, const config::TrainConfig& of, bool reads_text) {
+    model(key, config::value_at<config::Text>(of, key), reads_text);
+  }
   // `reads_text`: the model needs a tokenizer of its own.
   void model(const std::string& key, const std::string& name, bool reads_text) {
     if (name.empty()) return;
@@ -143,6 +146,7 @@ class Look {
     return false;
   }
 
+  void files(const std::string& key) { files(key, config::value_at<config::Text>(config_, key)); }
   // `names`: as data/table_list.hpp has them.
   void files(const std::string& key, const std::string& names) {
     const auto all = data::files_of_sets(names);

@@ -1,12 +1,16 @@
 #include "apps/session/reward_flags.hpp"
 
 #include "actors/reward/blocking_reward.hpp"
+#include "actors/reward/process_reward.hpp"
 #include "actors/reward/reward_retries.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "actors/reward/rule_workers.hpp"
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/roles/make_reward.hpp"
+#include "runtime/config/read.hpp"
+#include "runtime/core/split.hpp"
+#include "runtime/core/texts.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -46,95 +50,177 @@ std::string boxed_answer(const std::string& response) {
   return {};
 }
 
+// Error kConfig: there is no such rule.
+core::Result<void> check_rule(const std::string& rule) {
+  if (rule.empty() || actors::reward::rule_kind(rule) || actors::reward::in_workers(rule))
+    return {};
+  return core::fail(ErrorCode::kConfig, "there is no rule '" + rule + "'",
+                    "--rule takes exact, last_number, regex, math or code");
+}
+
+// Whether the rule compares with a label, so that it needs one.
+bool compares_label(const std::string& rule) {
+  return rule == "exact" || rule == "last_number" || actors::reward::in_workers(rule);
+}
+
 }  // namespace
 
+std::vector<std::string> split_commas(const std::vector<std::string>& given) {
+  std::vector<std::string> words;
+  for (const std::string& text : given) {
+    for (const std::string_view word : core::split(text, ","))
+      words.emplace_back(word);
+  }
+  return words;
+}
+
 void RewardFlags::add_sources_to(std::vector<cli::Flag>& flags) {
-  flags.push_back(
-      {"--rule", &rule, "score against the label: exact, last_number, regex, math or code"});
-  flags.push_back({"--pattern", &pattern, "regular expression of --rule regex (ECMAScript)"});
-  flags.push_back({"--python", &python, "file with reward_func, run in a worker process"});
-  flags.push_back({"--workers", &workers, "processes that run --python, or the rules math and code",
-                   false, 1, 256});
-  flags.push_back({"--interpreter", &interpreter, "Python that runs --python"});
-  code.add_to(flags);
-  flags.push_back({"--http", &http, "URL of a reward server; repeated, they share the requests"});
-  flags.push_back({"--http-format", &http_format,
-                   "of --http: openrlhf (lists), or sample ({prompt, response, label})"});
-  judge.add_to(flags);
+  auto& to = config.reward;
+  const std::vector<cli::Flag> own = {
+      {"--rule", &to.rule, "score against the label: exact, last_number, regex, math or code"},
+      {"--pattern", &to.rule_pattern, "regular expression of --rule regex (ECMAScript)"},
+      {"--python", &to.python, "file with reward_func, run in a worker process"},
+      {"--workers", &to.workers, "processes that run --python, or the rules math and code", false,
+       1, 256},
+      {"--interpreter", &to.interpreter, "Python that runs --python"},
+      {"--code-timeout", &to.code.timeout_s,
+       "of --rule code: seconds of a program for all tests of its row", false, 0.001, 3600},
+      {"--code-memory", &to.code.memory_mb, "of --rule code: memory of a program, MiB", false, 32,
+       1 << 20},
+      {"--code-score", &to.code.score,
+       "of --rule code: share (of the tests that pass), or all (1 if all pass)"},
+      {"--http", &to.http, "URL of a reward server; repeated, they share the requests"},
+      {"--http-format", &to.http_format,
+       "of --http: openrlhf (lists), or sample ({prompt, response, label})"},
+      {"--judge", &to.judge,
+       "URL of a model that judges, as http://HOST:PORT/v1; repeated, they share the requests"},
+      {"--judge-model", &to.judge_model, "of --judge: the model's name at its server"},
+      {"--rubric", &to.judge_rubric, "of --judge: the YAML file that says what it is asked"},
+      {"--judge-key", &to.judge_key,
+       "of --judge: where the API key is, env:NAME or file:PATH"}};
+  flags.insert(flags.end(), own.begin(), own.end());
 }
 
 void RewardFlags::add_to(std::vector<cli::Flag>& flags) {
   add_sources_to(flags);
-  flags.push_back({"--deadline", &deadline_s, "longest wait for one batch of scores, seconds",
-                   false, 0.001, 86400});
+  flags.push_back({"--deadline", &config.reward.deadline_s,
+                   "longest wait for one batch of scores, seconds", false, 0.001, 86400});
 }
 
-void JudgeFlags::add_to(std::vector<cli::Flag>& flags) {
-  flags.push_back({"--judge", &urls,
-                   "URL of a model that judges, as http://HOST:PORT/v1; repeated, they share the "
-                   "requests"});
-  flags.push_back({"--judge-model", &model, "of --judge: the model's name at its server"});
-  flags.push_back({"--rubric", &rubric, "of --judge: the YAML file that says what it is asked"});
-  flags.push_back({"--judge-key", &key, "of --judge: where the API key is, env:NAME or file:PATH"});
+void RewardFlags::add_process_to(std::vector<cli::Flag>& flags, std::string_view reduce_help) {
+  auto& to = config.reward.process;
+  to.reduce.clear();  // not given
+  const std::vector<cli::Flag> own = {
+      {"--process-model", &to.model_name_or_path,
+       "process reward model (troupe train prm), which scores each step"},
+      {"--reduce", &to.reduce, reduce_help},
+      {"--step-separator", &to.step_separator,
+       "of --process-model: text between two steps; \\n is a newline; else as trained"},
+      {"--placeholder-token", &to.placeholder_token,
+       "of --process-model: token after a step; else as trained"},
+      {"--reward-tokens", &to.reward_tokens,
+       "of --process-model: tokens of the choice, the best first; else as trained"}};
+  flags.insert(flags.end(), own.begin(), own.end());
 }
 
-core::Result<void> JudgeFlags::check() const {
-  const bool more = !model.empty() || !rubric.empty() || !key.empty();
-  if (!given() && more) {
+core::Result<void> RewardFlags::check_process(bool steps) const {
+  const auto& [model, reduce, baseline, placeholder, tokens, separator] = keys().process;
+  const char* const first = !reduce.empty()        ? "--reduce"
+                            : !separator.empty()   ? "--step-separator"
+                            : !placeholder.empty() ? "--placeholder-token"
+                            : !tokens.empty()      ? "--reward-tokens"
+                                                   : nullptr;
+  if (model.empty() && first != nullptr) {
+    return core::fail(ErrorCode::kConfig, std::string(first) + " is read with --process-model",
+                      "leave it out");
+  }
+  if (reduce.empty() || actors::reward::step_reduce(reduce) || (steps && reduce == "steps"))
+    return {};
+  return core::fail(
+      ErrorCode::kConfig, "--reduce: '" + reduce + "'",
+      std::string("expected ") + (steps ? "steps, " : "") + "last, min, mean or product");
+}
+
+config::TrainConfig RewardFlags::process_config(const char* reduce) const {
+  config::TrainConfig one = config;
+  auto& own = one.reward.process;
+  if (own.reduce.empty()) own.reduce = reduce;
+  own.step_separator = config::unescape_flag(own.step_separator);
+  own.reward_tokens = split_commas(own.reward_tokens);
+  return one;
+}
+
+std::vector<std::pair<std::string, std::string>> RewardFlags::process_settings() const {
+  if (!has_process()) return {};
+  const auto& own = keys().process;
+  return {{"--reduce", own.reduce},
+          {"--step-separator", own.step_separator},
+          {"--placeholder-token", own.placeholder_token},
+          {"--reward-tokens", core::joined(own.reward_tokens, ",")}};
+}
+
+core::Result<void> RewardFlags::check_judge() const {
+  const bool more = !keys().judge_model.empty() || !keys().judge_rubric.empty() ||
+                    !keys().judge_key.empty();
+  if (!has_judge() && more) {
     return core::fail(core::ErrorCode::kConfig,
                       "--rubric, --judge-model and --judge-key are read with --judge",
                       "give the URL of the judge");
   }
-  if (given() && rubric.empty()) {
+  if (has_judge() && keys().judge_rubric.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--judge needs a file that says what it is asked",
                       "give --rubric");
   }
   return {};
 }
 
-void JudgeFlags::fill(config::TrainConfig& config) const {
-  config.reward.judge = split_commas(urls);
-  config.reward.judge_model = model;
-  config.reward.judge_rubric = rubric;
-  config.reward.judge_key = key;
-}
-
 core::Result<void> RewardFlags::check_label(const std::string& label_key) const {
-  if (!compares_label(rule) || !label_key.empty()) return {};
-  return core::fail(core::ErrorCode::kConfig, "--rule " + rule + " compares with a label",
+  if (!compares_label(keys().rule) || !label_key.empty()) return {};
+  return core::fail(core::ErrorCode::kConfig, "--rule " + keys().rule + " compares with a label",
                     "give --label-key");
 }
 
 core::Result<std::unique_ptr<actors::reward::RewardSource>> RewardFlags::source(
     const RowColumns& rows) const {
   TROUPE_TRY_ASSIGN(made, calls());
-  TROUPE_TRY(check_needs("--python", python, made->needs(), rows));
+  TROUPE_TRY(check_needs("--python", keys().python, made->needs(), rows));
   return actors::reward::make_blocking_reward(std::move(made));
 }
 
+core::Result<void> RewardFlags::check_code() const {
+  const std::string& score = keys().code.score;
+  if (score != "share" && score != "all") {
+    return core::fail(ErrorCode::kConfig, "--code-score: '" + score + "'", "expected share or all");
+  }
+  if (keys().rule == "code" || code_settings().empty()) return {};
+  return core::fail(ErrorCode::kConfig,
+                    code_settings().front().first + " is read with --rule code", "leave it out");
+}
+
 core::Result<void> RewardFlags::check() const {
-  TROUPE_TRY(judge.check());
-  TROUPE_TRY(check_rule(rule));
-  TROUPE_TRY(code.check(rule));
-  if (rule == "regex" && pattern.empty()) {
+  TROUPE_TRY(check_judge());
+  TROUPE_TRY(check_rule(keys().rule));
+  TROUPE_TRY(check_code());
+  if (keys().rule == "regex" && keys().rule_pattern.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern", "give --pattern");
   }
-  if (workers != 1 && python.empty() && !actors::reward::in_workers(rule)) {
+  if (keys().workers != 1 && keys().python.empty() && !actors::reward::in_workers(keys().rule)) {
     return core::fail(core::ErrorCode::kConfig,
                       "--workers is read with --python and the rules math and code",
                       "leave it out");
   }
-  if (interpreter != "python3" && python.empty()) {
+  if (keys().interpreter != "python3" && keys().python.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--interpreter is read with --python",
                       "leave it out");
   }
-  if (http_format != "openrlhf" && http.empty()) {
+  const std::string& format = keys().http_format;
+  if (format != "openrlhf" && keys().http.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--http-format is read with --http",
                       "leave it out");
   }
-  if (http_format != "openrlhf" && http_format != "sample") {
+  if (format != "openrlhf" && format != "sample") {
     return core::fail(core::ErrorCode::kConfig,
-                      "--http-format: there is no format '" + http_format + "'",
+                      "--http-format: there is no format '" + format + "'",
                       "expected openrlhf or sample");
   }
   return {};
@@ -145,35 +231,38 @@ core::Result<std::unique_ptr<actors::reward::RewardCalls>> RewardFlags::calls() 
   if (count() != 1) {
     return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python, --http and --judge");
   }
-  config::TrainConfig config;
-  config.reward.rule = rule;
-  config.reward.rule_pattern = pattern;
-  config.reward.python = python;
-  config.reward.workers = workers;
-  config.reward.interpreter = interpreter;
-  config.reward.http = split_commas(http);
-  config.reward.http_format = http_format;
-  code.fill(config);
-  judge.fill(config);
-  return make_reward(config);
+  config::TrainConfig one = config;
+  one.reward.http = split_commas(keys().http);
+  one.reward.judge = split_commas(keys().judge);
+  return make_reward(one);
+}
+
+std::vector<std::pair<std::string, std::string>> RewardFlags::code_settings() const {
+  const auto& [timeout_s, memory_mb, score] = keys().code;
+  const auto& usual = config::default_config().reward.code;
+  std::vector<std::pair<std::string, std::string>> all;
+  if (timeout_s != usual.timeout_s) all.emplace_back("--code-timeout", std::to_string(timeout_s));
+  if (memory_mb != usual.memory_mb) all.emplace_back("--code-memory", std::to_string(memory_mb));
+  if (score != usual.score) all.emplace_back("--code-score", score);
+  return all;
 }
 
 core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::settings() const {
   std::string identity;
-  if (!python.empty()) {
-    TROUPE_TRY_SET(identity, cli::file_identity(python));
+  if (!keys().python.empty()) {
+    TROUPE_TRY_SET(identity, cli::file_identity(keys().python));
   }
-  std::string urls;
-  for (const std::string& url : http)
-    urls += (urls.empty() ? "" : ",") + url;
   std::vector<std::pair<std::string, std::string>> all = {
-      {"--rule", rule}, {"--pattern", pattern}, {"--python", identity}, {"--http", urls}};
-  if (http_format != "openrlhf") all.emplace_back("--http-format", http_format);
-  for (auto& setting : code.settings())
+      {"--rule", keys().rule},
+      {"--pattern", keys().rule_pattern},
+      {"--python", identity},
+      {"--http", core::joined(keys().http, ",")}};
+  if (keys().http_format != "openrlhf") all.emplace_back("--http-format", keys().http_format);
+  for (auto& setting : code_settings())
     all.push_back(std::move(setting));
-  if (judge.given()) {
-    TROUPE_TRY_ASSIGN(rubric, cli::file_identity(judge.rubric));
-    all.emplace_back("--judge-model", judge.model);
+  if (has_judge()) {
+    TROUPE_TRY_ASSIGN(rubric, cli::file_identity(keys().judge_rubric));
+    all.emplace_back("--judge-model", keys().judge_model);
     all.emplace_back("--rubric", rubric);
   }
   return all;

@@ -33,9 +33,7 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   net::GatewayAuth auth;
   std::string token_file;
   if (!config.cluster.ca.empty()) {
-    auth.ca = config.cluster.ca;
-    auth.certificate = config.cluster.certificate;
-    auth.key = config.cluster.key;
+    auth.take(config.cluster);
   } else {
     token_file = config.cluster.token_file.empty() ? (run_folder / "join_token").string()
                                                    : config.cluster.token_file;

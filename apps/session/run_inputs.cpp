@@ -70,7 +70,7 @@ core::Result<std::unique_ptr<actors::data::DatasetPrompts>> load_prompts(
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
   if (training) options.shuffle_buffer = static_cast<std::uint64_t>(config.data.shuffle_buffer);
-  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  options.seed = seed_of(config);
   return actors::data::DatasetPrompts::load(options, tokenizer, chat);
 }
 
@@ -178,7 +178,7 @@ core::Result<std::unique_ptr<actors::data::DatasetPrompts>> checked_prompts(
 }  // namespace
 
 core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool models) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   core::ErrorList wrong;
   wrong.take(check_lengths(config, spec));

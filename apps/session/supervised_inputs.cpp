@@ -49,16 +49,15 @@ class RowsLoader {
   }
 
  private:
-  std::uint64_t seed() const { return static_cast<std::uint64_t>(config_.train.seed); }
+  std::uint64_t seed() const { return seed_of(config_); }
   learn::SupervisedSettings settings() const { return supervised_settings(config_, 1); }
 
   core::Result<data::SupervisedLimits> limits(bool training) const {
     data::SupervisedLimits limits;
-    limits.max_samples = training ? static_cast<std::uint64_t>(config_.data.max_samples) : 0;
-    limits.tokens_max = config_.data.max_len;
+    limits.take(config_.data);
+    if (!training) limits.max_samples = 0;
     TROUPE_TRY_SET(limits.context, taught_context(config_, spec_.context));
     limits.vocab = spec_.vocab;
-    limits.drop_too_long = config_.data.drop_too_long;
     limits.each_set = !config_.data.probs.empty();
     return limits;
   }
@@ -137,7 +136,7 @@ class RowsLoader {
 
 core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config) {
   SupervisedInputs inputs;
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));

@@ -10,11 +10,8 @@ namespace troupe::session {
 namespace {
 
 // An environment is where rewards are.
-bool runs_here(const config::TrainConfig& config, const std::string& given) {
-  const std::string kind = given == "environment" ? "reward" : given;
-  const auto& here = config.cluster.local_roles;
-  return config.cluster.transport == config::Transport::kLoopback ||
-         std::find(here.begin(), here.end(), kind) != here.end();
+bool is_here(const config::TrainConfig& config, const std::string& kind) {
+  return runs_here(config, kind == "environment" ? "reward" : kind);
 }
 
 }  // namespace
@@ -22,7 +19,7 @@ bool runs_here(const config::TrainConfig& config, const std::string& given) {
 std::vector<actors::company::WantedRole> wanted_roles(const config::TrainConfig& config) {
   std::vector<actors::company::WantedRole> roles;
   const auto add = [&](const std::string& kind, const std::string& name, const std::string& node) {
-    roles.push_back({kind, name, runs_here(config, kind) ? "node/" + node : ""});
+    roles.push_back({kind, name, is_here(config, kind) ? "node/" + node : ""});
   };
   const auto add_ranks = [&](const std::string& kind, const std::string& first,
                              std::int64_t ranks) {
@@ -81,7 +78,7 @@ std::vector<std::string> needed_kinds(const config::TrainConfig& config) {
 std::string awaited_kinds(const config::TrainConfig& config) {
   std::string kinds;
   const auto add = [&](const std::string& kind, bool wanted, bool elsewhere = false) {
-    const bool local = runs_here(config, kind) && !elsewhere &&
+    const bool local = is_here(config, kind) && !elsewhere &&
                        (kind != "generator" || config.rollout.generators > 0);
     if (wanted && !local) kinds += (kinds.empty() ? "" : ",") + kind;
   };

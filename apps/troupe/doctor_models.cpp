@@ -24,8 +24,8 @@ core::Result<std::vector<engine::Sample>> generate(
     core::TeamRunner& team,
     const std::vector<std::int32_t>& prompt) {
   engine::EngineLimits limits;
-  limits.sequences_max = kSamples;
-  limits.step_tokens_max = 16;  // the prompt goes in two chunks
+  limits.max_num_seqs = kSamples;
+  limits.max_num_batched_tokens = 16;  // the prompt goes in two chunks
   limits.kv_blocks = 16;
   TROUPE_TRY_ASSIGN(engine, engine::Engine::create(std::move(weights), limits, {}, nullptr, team));
   engine::EngineDriver driver(std::move(engine), team);

@@ -103,9 +103,10 @@ class Evaluating {
     actors::RewardGroup group{prompt.text, prompt.label, prompt.columns, prompt.messages};
     for (const engine::Sample& sample : samples) {
       TROUPE_TRY_ASSIGN(text, host_.tokenizer().decode(sample.tokens, true));
-      const std::string& rule = options_.answer_pattern.empty() ? options_.reward.rule : "";
+      const auto& keys = options_.reward.keys();
+      const std::string& rule = options_.answer_pattern.empty() ? keys.rule : "";
       const std::string& pattern =
-          options_.answer_pattern.empty() ? options_.reward.pattern : options_.answer_pattern;
+          options_.answer_pattern.empty() ? keys.rule_pattern : options_.answer_pattern;
       problem.answers.push_back(session::answer_of(rule, pattern, text));
       problem.cut.push_back(sample.finish == engine::FinishReason::kLength);
       finishes_.push_back(sample.finish);

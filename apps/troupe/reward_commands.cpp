@@ -38,10 +38,9 @@ struct AttachOptions {
   std::string device = "cpu";  // where `model` computes
   bool chat = false, background = false;
   double weight = 1;
-  session::ProcessFlags process;
   session::GuestFlags guest;
 
-  bool computes() const { return !model.empty() || !process.model.empty(); }
+  bool computes() const { return !model.empty() || source.has_process(); }
 };
 
 bool is_environment(cli::Words words) {
@@ -112,7 +111,7 @@ Result<void> check_formula(const AttachOptions& options) {
 Result<std::unique_ptr<actors::reward::RewardCalls>> calls_of(const AttachOptions& options,
                                                               core::TeamRunner& team) {
   const int given =
-      options.source.count() + !options.model.empty() + !options.process.model.empty();
+      options.source.count() + !options.model.empty() + options.source.has_process();
   if (given != 1) {
     return fail(
         ErrorCode::kConfig,
@@ -123,7 +122,7 @@ Result<std::unique_ptr<actors::reward::RewardCalls>> calls_of(const AttachOption
     return fail(ErrorCode::kConfig, "--normalize: '" + options.normalize + "'",
                 "expected none or stored");
   }
-  config::TrainConfig config;
+  config::TrainConfig config = options.source.process_config("steps");
   if (options.normalize == "stored") config.reward.normalize = config::Normalize::kStored;
   config.data.apply_chat_template = options.chat;
   config.data.input_key = options.input_key;
@@ -131,8 +130,7 @@ Result<std::unique_ptr<actors::reward::RewardCalls>> calls_of(const AttachOption
     TROUPE_TRY_ASSIGN(source, session::make_model_reward(config, options.model, team));
     return actors::reward::make_queued_reward(std::move(source));
   }
-  if (!options.process.model.empty()) {
-    options.process.fill(config);
+  if (options.source.has_process()) {
     TROUPE_TRY_ASSIGN(source, session::make_process_reward(config, team));
     return actors::reward::make_queued_reward(std::move(source));
   }
@@ -288,15 +286,16 @@ Result<void> run_attach(cli::Words words) {
        "of --model: none, or stored (mean and deviation of its config.json)"},
       {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
       {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"},
-      {"--deadline-s", &options.source.deadline_s, "seconds for the scores of one group", false,
-       0.001, 86400},
+      {"--deadline-s", &options.source.config.reward.deadline_s,
+       "seconds for the scores of one group", false, 0.001, 86400},
       {"--background", &options.background,
        "return once the reward is attached, which then runs in the background"},
       {"--log", &options.log, "log of --background; default: attach-NAME.log in RUN/nodes or ./"}};
   options.source.add_sources_to(own);
-  options.process.add_to(own,
-                         "of --process-model: steps (each score at its step's last token; the "
-                         "default), or one score: last, min, mean, product");
+  options.source.add_process_to(
+      own,
+      "of --process-model: steps (each score at its step's last token; the "
+      "default), or one score: last, min, mean, product");
   options.guest.add_to(own);
   TROUPE_TRY_ASSIGN(runs, read_flags("attach",
                                      "troupe attach reward: adds a reward to a live run; it "
@@ -313,7 +312,7 @@ Result<void> run_attach(cli::Words words) {
                 "leave it out");
   }
   TROUPE_TRY(options.source.check());
-  TROUPE_TRY(options.process.check(true));
+  TROUPE_TRY(options.source.check_process(true));
   if (options.background) return attach_behind(options);
   if (!options.log.empty())
     return fail(ErrorCode::kConfig, "--log is read with --background", "leave it out");

@@ -33,12 +33,11 @@ struct ScoreOptions {
   std::int64_t pairs_of_prompt = 1;
   PromptFlags data;
   session::RewardFlags reward;
-  session::ProcessFlags process;
 
   std::string steps_key() const { return keys.reward + "_steps"; }
 
   // Without a scorer, rows keep the scores that they have.
-  bool scores() const { return !model.empty() || !process.model.empty() || reward.given(); }
+  bool scores() const { return !model.empty() || reward.has_process() || reward.given(); }
 };
 
 Result<void> check(const ScoreOptions& options) {
@@ -52,12 +51,12 @@ Result<void> check(const ScoreOptions& options) {
     return fail(ErrorCode::kConfig, "troupe score: --pairs-per-prompt goes with --pairs");
   if (options.normalise && options.csft.empty())
     return fail(ErrorCode::kConfig, "troupe score: --normalize-reward goes with --csft");
-  if (!options.model.empty() + !options.process.model.empty() + options.reward.given() > 1) {
+  if (!options.model.empty() + options.reward.has_process() + options.reward.given() > 1) {
     return fail(ErrorCode::kConfig,
                 "troupe score: give one of --model (a reward model), --process-model, --rule, "
                 "--python, --http and --judge");
   }
-  TROUPE_TRY(options.process.check(false));
+  TROUPE_TRY(options.reward.check_process(false));
   if (options.stored && options.model.empty())
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
   if (!options.scores() && !options.best && !options.pairs && options.csft.empty()) {
@@ -96,10 +95,11 @@ class Scoring {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.model));
       settings.emplace_back("--model", cli::model_identity(folder));
     }
-    if (!options_.process.model.empty()) {
-      TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.process.model));
+    if (options_.reward.has_process()) {
+      const auto& process_keys = options_.reward.keys().process;
+      TROUPE_TRY_ASSIGN(folder, model::resolve_model(process_keys.model_name_or_path));
       settings.emplace_back("--process-model", cli::model_identity(folder));
-      const cli::PartSettings process = options_.process.settings();
+      const cli::PartSettings process = options_.reward.process_settings();
       settings.insert(settings.end(), process.begin(), process.end());
     }
     const cli::PartSettings data = options_.data.settings();
@@ -132,7 +132,8 @@ class Scoring {
                     "name another with --reward-key");
       }
       const bool seen = !row.messages.empty() && !columns.contains("rendered_prompt");
-      if (seen && (!options_.reward.python.empty() || !options_.reward.http.empty())) {
+      const auto& keys = options_.reward.keys();
+      if (seen && (!keys.python.empty() || !keys.http.empty())) {
         return fail(ErrorCode::kData, row.where +
                                           ": a chat without the text that the model saw (column "
                                           "rendered_prompt, which generate --data writes)");
@@ -142,19 +143,16 @@ class Scoring {
   }
 
   Result<std::unique_ptr<actors::reward::RewardSource>> make_source() {
-    if (options_.model.empty() && options_.process.model.empty())
+    if (options_.model.empty() && !options_.reward.has_process())
       return options_.reward.source(session::columns_of_rows(rows_, "--data"));
     TROUPE_TRY_SET(team_, cli::make_team(options_.placement));
-    if (!options_.process.model.empty()) return process_source();
+    if (options_.reward.has_process()) return process_source();
     return options_.data.model_source(options_.model, options_.stored, *team_);
   }
 
   Result<std::unique_ptr<actors::reward::RewardSource>> process_source() const {
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
-    config::TrainConfig config;
-    options_.process.fill(config);
-    if (options_.process.reduce.empty()) config.reward.process.reduce = "min";
-    TROUPE_TRY_ASSIGN(own, session::process_options(config));
+    TROUPE_TRY_ASSIGN(own, session::process_options(options_.reward.process_config("min")));
     own.columns = prompts.columns;
     own.gives_steps = true;
     return actors::reward::make_process_reward(std::move(own), *team_);
@@ -166,7 +164,7 @@ class Scoring {
     const bool seen = rendered != columns.end() && rendered->is_string();
     actors::RewardGroup group{seen ? rendered->get<std::string>() : row.prompt, row.label,
                               row.columns_json};
-    if (options_.reward.judge.given()) group.messages = actors::data::chat_json(row);
+    if (options_.reward.has_judge()) group.messages = actors::data::chat_json(row);
     group.samples.push_back({columns[options_.keys.response].get<std::string>()});
     return group;
   }
@@ -290,9 +288,9 @@ Result<void> run_score(cli::Words words) {
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.data.add_to(flags);
   options.reward.add_to(flags);
-  options.process.add_to(flags,
-                         "of --process-model: the score of a response from those of its steps: "
-                         "min (the default), last, mean or product");
+  options.reward.add_process_to(flags,
+                                "of --process-model: the score of a response from those of its "
+                                "steps: min (the default), last, mean or product");
   TROUPE_TRY_ASSIGN(outcome, cli::parse_flags("troupe score: score responses", flags, words));
   if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check(options));

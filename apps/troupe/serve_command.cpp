@@ -131,8 +131,8 @@ class Learning {
         episodes_(timers_, {}, [this](const actors::environment::EpisodeOrder& order) {
           return sampler_of(order);
         }) {
-    settings_.reward_timeout = session::seconds_of(options.reward_timeout_s);
-    settings_.episode_limit = std::chrono::hours(24);
+    settings_.reward_timeout = config::Seconds(options.reward_timeout_s);
+    settings_.episode_timeout_s = std::chrono::hours(24);
     settings_.needs_reward = true;
   }
 

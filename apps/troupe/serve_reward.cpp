@@ -150,12 +150,13 @@ class Service {
 
 Result<void> run_serve_reward(cli::Words words) {
   Flags flags;
+  auto& reward = flags.reward.config.reward;
   const std::vector<cli::Flag> list = {
-      {"--python", &flags.reward.python, "file with reward_func(queries, prompts, labels)"},
-      {"--interpreter", &flags.reward.interpreter, "Python that runs --python"},
-      {"--workers", &flags.reward.workers, "processes that run --python", false, 1, 256},
-      {"--rule", &flags.reward.rule, "exact, last_number or regex"},
-      {"--pattern", &flags.reward.pattern, "regular expression of --rule regex"},
+      {"--python", &reward.python, "file with reward_func(queries, prompts, labels)"},
+      {"--interpreter", &reward.interpreter, "Python that runs --python"},
+      {"--workers", &reward.workers, "processes that run --python", false, 1, 256},
+      {"--rule", &reward.rule, "exact, last_number or regex"},
+      {"--pattern", &reward.rule_pattern, "regular expression of --rule regex"},
       {"--listen", &flags.listen, "HOST:PORT; port 0 takes a free one"},
       {"--strip-end", &flags.endings, "text taken off the end of a response, as <|im_end|>"},
       {"--allow-host", &flags.hosts, "host name by which clients call this server"},
@@ -166,7 +167,7 @@ Result<void> run_serve_reward(cli::Words words) {
                    list, words));
   if (outcome == cli::FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(options, listen_options(flags));
-  if (flags.reward.python.empty() == flags.reward.rule.empty()) {
+  if (reward.python.empty() == reward.rule.empty()) {
     return fail(ErrorCode::kConfig,
                 "troupe serve-reward: give either --python FILE or --rule KIND");
   }

@@ -130,6 +130,12 @@ class Table {
 // The table without handed choices and rules.
 const Table& keys();
 
+// The value of a key, which exists and has that type.
+template <class T>
+const T& value_at(const TrainConfig& config, std::string_view key) {
+  return keys().find(key)->get<T>(config);
+}
+
 // The key of these methods that a misspelt name most likely means; empty if none is near: of the
 // same section and alike, or hardly a letter wrong.
 std::string nearest_name(std::string_view name, Methods methods = kAllMethods);

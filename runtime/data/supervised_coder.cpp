@@ -32,7 +32,7 @@ core::Failure SupervisedCoder::none_left(const std::string& files) const {
 }
 
 std::int64_t SupervisedCoder::longest() const {
-  return std::min(limits_.tokens_max, limits_.context);
+  return std::min(limits_.max_len, limits_.context);
 }
 
 // Adds a note on how rows are read, at the first row of each format.
@@ -57,7 +57,7 @@ Result<bool> SupervisedCoder::fits(const CodedRow& coded) {
       coded.prompt.size() + std::max(coded.answer.size(), coded.rejected.size()));
   if (tokens > longest()) {
     if (limits_.drop_too_long) return false;
-    const bool by_model = limits_.context < limits_.tokens_max;
+    const bool by_model = limits_.context < limits_.max_len;
     return bad_row(std::to_string(tokens) + " tokens, more than " +
                        (by_model ? "the model's context of " : "--data.max_len ") +
                        std::to_string(longest()),

@@ -30,7 +30,7 @@ struct StepMarks {
   std::string separator;                 // between two steps of a row that lists them
 };
 
-using config::Text;
+using config::Int, config::Text;
 
 struct SupervisedColumns {
   RowKind kind = RowKind::kAnswer;
@@ -44,12 +44,12 @@ struct SupervisedColumns {
 };
 
 struct SupervisedLimits {
-  std::uint64_t max_samples = 0;   // use only that many rows, from the first; 0: all
-  std::int64_t tokens_max = 2048;  // prompt and longest answer of a row
-  std::int64_t context = 2048;     // the model's context, in tokens
-  std::int64_t vocab = 0;          // the model's vocabulary; token ids are below it
-  bool drop_too_long = false;      // drop rows that are too long; else they are an error
-  bool each_set = false;           // max_samples applies to each set separately
+#define KEYS "runtime/data/data_keys.def"
+#define PART limits
+#include "runtime/config/fill.def"
+  std::int64_t context = 2048;  // the model's context, in tokens
+  std::int64_t vocab = 0;       // the model's vocabulary; token ids are below it
+  bool each_set = false;        // max_samples applies to each set separately
 };
 
 // One row, as views into the dataset. A sequence is a row of kind kAnswer, kText or kSteps.

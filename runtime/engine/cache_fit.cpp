@@ -13,7 +13,7 @@ KvWindow window_of(const model::ModelSpec& spec, const EngineLimits& limits) {
   const std::int64_t tokens = spec.window_of_all();
   KvWindow window;
   if (tokens < context) window.tokens = static_cast<std::int32_t>(tokens);
-  window.step_rows = limits.step_tokens_max;
+  window.step_rows = limits.max_num_batched_tokens;
   return window;
 }
 
@@ -37,7 +37,7 @@ CacheFit cache_fit(const model::ModelSpec& spec,
   const std::int64_t left = fit.blocks % of_group - shared;
   fit.at_once = fit.blocks / of_group * group.samples +
                 std::min(std::max<std::int64_t>(left, 0) / own, group.samples);
-  fit.at_once = std::clamp<std::int64_t>(fit.at_once, 1, limits.sequences_max);
+  fit.at_once = std::clamp<std::int64_t>(fit.at_once, 1, limits.max_num_seqs);
   return fit;
 }
 

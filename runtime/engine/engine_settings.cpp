@@ -24,9 +24,9 @@ std::uint64_t blocks_of(const model::ModelSpec& spec,
   if (limits.kv_blocks > 0)
     return std::min(static_cast<std::uint64_t>(limits.kv_blocks), kBlocks_max);
   const std::int64_t context = limits.context == 0 ? spec.context : limits.context;
-  const auto useful = static_cast<std::uint64_t>(limits.sequences_max) *
+  const auto useful = static_cast<std::uint64_t>(limits.max_num_seqs) *
                       static_cast<std::uint64_t>(blocks_for(context));
-  return std::min({limits.kv_bytes_max / block_bytes(spec, kv), useful, kBlocks_max});
+  return std::min({limits.kv_cache_gb.bytes / block_bytes(spec, kv), useful, kBlocks_max});
 }
 
 core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
@@ -38,24 +38,24 @@ core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
     return fail(ErrorCode::kInvalidArgument, "the engine's context is " + to_string(context),
                 "the model has positions for " + to_string(spec.context));
   }
-  if (limits.sequences_max < 1 || limits.step_tokens_max < 1) {
+  if (limits.max_num_seqs < 1 || limits.max_num_batched_tokens < 1) {
     return fail(ErrorCode::kInvalidArgument, "sequences_max and step_tokens_max must be at least 1",
-                "they are " + to_string(limits.sequences_max) + " and " +
-                    to_string(limits.step_tokens_max));
+                "they are " + to_string(limits.max_num_seqs) + " and " +
+                    to_string(limits.max_num_batched_tokens));
   }
   const std::uint64_t blocks = blocks_of(spec, kv, limits);
   if (blocks == 0) {
     return fail(ErrorCode::kResources,
-                to_string(limits.kv_bytes_max) +
+                to_string(limits.kv_cache_gb.bytes) +
                     " bytes for keys and values do not hold one block of " +
                     to_string(block_bytes(spec, kv)),
                 kMoreCache);
   }
   settings.blocks = static_cast<std::int32_t>(blocks);
   settings.context = static_cast<std::int32_t>(context);
-  settings.sequences_max = limits.sequences_max;
-  settings.step_tokens_max = limits.step_tokens_max;
-  settings.prefix_cache = limits.prefix_cache;
+  settings.sequences_max = limits.max_num_seqs;
+  settings.step_tokens_max = limits.max_num_batched_tokens;
+  settings.prefix_cache = limits.enable_prefix_caching;
   const std::int64_t window = spec.window_of_all();
   if (window < context) settings.window = static_cast<std::int32_t>(window);
   return settings;

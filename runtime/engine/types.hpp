@@ -136,13 +136,17 @@ struct EngineState {
   bool awake() const { return weights == WeightsState::kAwake && !kv_asleep; }
 };
 
+// Memory that a key counts in GiB.
+struct Gibibytes {
+  Gibibytes(double count) : bytes(static_cast<std::uint64_t>(count * (1 << 30))) {}
+  std::uint64_t bytes;
+};
+
 struct EngineLimits {
-  std::int32_t context = 0;            // 0 = the model's
-  std::int32_t sequences_max = 256;    // samples running at once
-  std::int32_t step_tokens_max = 512;  // rows of one step: decode first, then prefill chunks
-  std::int64_t kv_blocks = 0;          // 0 = from kv_bytes_max
-  std::uint64_t kv_bytes_max = 1ull << 30;
-  bool prefix_cache = true;  // reuse full KV blocks of earlier prompts and responses
+#define KEYS "runtime/engine/engine_keys.def"
+#include "runtime/config/fill.def"
+  std::int32_t context = 0;    // 0 = the model's
+  std::int64_t kv_blocks = 0;  // 0 = from kv_cache_gb
 };
 
 struct EngineCounters {

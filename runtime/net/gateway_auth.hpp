@@ -11,8 +11,9 @@
 namespace troupe::net {
 
 struct GatewayAuth {
-  std::string token;                           // 64 hexadecimal digits; or the three files:
-  std::filesystem::path ca, certificate, key;  // PEM
+  std::string token;  // 64 hexadecimal digits; or the three files, PEM:
+#define KEYS "runtime/net/auth_keys.def"
+#include "runtime/config/fill.def"
 
   bool by_token() const noexcept { return !token.empty(); }
 };

@@ -78,8 +78,8 @@ Result<json> load(const json& request, Loaded& loaded) {
   auto weights = std::make_shared<model::PackedWeights>(params->spec());
   loaded.team->run([&](core::Team team) { weights->fill(team, *params, 0); });
   engine::EngineLimits limits;
-  limits.sequences_max = request.value("sequences_max", limits.sequences_max);
-  limits.step_tokens_max = request.value("step_tokens_max", limits.step_tokens_max);
+  limits.max_num_seqs = request.value("sequences_max", limits.max_num_seqs);
+  limits.max_num_batched_tokens = request.value("step_tokens_max", limits.max_num_batched_tokens);
   limits.kv_blocks = request.value("kv_blocks", limits.kv_blocks);
   const auto eos = request.value("eos", std::vector<std::int32_t>{});
   TROUPE_TRY_ASSIGN(made, engine::Engine::create(weights, limits, eos, nullptr, *loaded.team));

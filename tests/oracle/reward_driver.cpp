@@ -28,7 +28,8 @@ using namespace troupe;
 core::Result<std::unique_ptr<actors::reward::RewardCalls>> reward_of(std::vector<std::string> words,
                                                                      bool samples) {
   if (words.size() == 3 && words[0] == "--python") {
-    return actors::reward::make_python_reward({words[1], std::stoul(words[2])});
+    return actors::reward::make_python_reward(
+        {.python = words[1], .workers = std::stoul(words[2])});
   }
   return actors::reward::make_http_reward(
       std::move(words),

@@ -47,7 +47,7 @@ core::Result<void> check_cache(const config::TrainConfig& config,
   if (fit.fits()) return {};
   return core::fail(core::ErrorCode::kConfig,
                     core::printed("--rollout.kv_cache_gb %g (", config.rollout.kv_cache_gb) +
-                        std::to_string(engine_limits(config).kv_bytes_max) +
+                        std::to_string(engine_limits(config).kv_cache_gb.bytes) +
                         " bytes) cannot hold the longest sample: a prompt of " +
                         std::to_string(group.prompt) + " tokens with --rollout.max_new_tokens " +
                         std::to_string(group.new_tokens) + " and " + std::to_string(group.samples) +

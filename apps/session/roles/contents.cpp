@@ -5,6 +5,7 @@
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/teachers.hpp"
 #include "runtime/config/eval_sets.hpp"
+#include "runtime/config/table.hpp"
 #include "runtime/core/split.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/learn/state/state_counts.hpp"
@@ -117,6 +118,20 @@ Result<void> add_model(std::vector<Content>& all,
   return {};
 }
 
+// What a key of the configuration names.
+Result<void> add_model(std::vector<Content>& all,
+                       const std::string& key,
+                       const config::TrainConfig& config,
+                       bool tokenizer) {
+  return add_model(all, key, config::value_at<config::Text>(config, key), tokenizer);
+}
+Result<void> add_files(std::vector<Content>& all,
+                       const std::string& key,
+                       const config::TrainConfig& config,
+                       bool only_warns = false) {
+  return add_files(all, key, config::value_at<config::Text>(config, key), only_warns);
+}
+
 std::string reward_key(const RewardPart& part) {
   const bool process = part.kind == RewardPart::Kind::kProcess;
   return (process ? "reward.process.model_name_or_path " : "reward.model_name_or_path ") +
@@ -144,29 +159,26 @@ std::string teacher_key(const TeacherPart& part) {
 
 Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   std::vector<Content> all;
-  TROUPE_TRY(add_model(all, "actor.model_name_or_path", config.actor.model_name_or_path, true));
-  TROUPE_TRY(add_model(all, "ref.model_name_or_path", config.ref.model_name_or_path, false));
+  TROUPE_TRY(add_model(all, "actor.model_name_or_path", config, true));
+  TROUPE_TRY(add_model(all, "ref.model_name_or_path", config, false));
   for (const TeacherPart& part : teacher_parts(config))
     TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
   if (config.method != config::kPpo) {
-    TROUPE_TRY(add_files(all, "data.dataset", config.data.dataset));
+    TROUPE_TRY(add_files(all, "data.dataset", config));
     TROUPE_TRY(add_held_out(all, config));
     return all;
   }
-  if (has_critic(config)) {
-    TROUPE_TRY(
-        add_model(all, "critic.model_name_or_path", config.critic.model_name_or_path, false));
-  }
+  if (has_critic(config)) TROUPE_TRY(add_model(all, "critic.model_name_or_path", config, false));
   for (const RewardPart& part : reward_parts(config))
     TROUPE_TRY(add_model(all, reward_key(part), part.folder, true));
-  TROUPE_TRY(add_files(all, "data.prompt_dataset", config.data.prompt_dataset));
-  TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
+  TROUPE_TRY(add_files(all, "data.prompt_dataset", config));
+  TROUPE_TRY(add_files(all, "data.pretrain_dataset", config));
   for (const RewardPart& part : run_rewards(config))
     TROUPE_TRY(add_reward_files(all, config, part));
   TROUPE_TRY(add_held_out(all, config));
-  TROUPE_TRY(add_files(all, "env.python", config.env.python, true));
+  TROUPE_TRY(add_files(all, "env.python", config, true));
   add_program(all, "env.command", config.env.command);
-  TROUPE_TRY(add_files(all, "algo.advantage_file", config.algo.advantage_file, true));
+  TROUPE_TRY(add_files(all, "algo.advantage_file", config, true));
   return all;
 }
 
@@ -181,14 +193,11 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
     all.push_back(std::move(words));
   } else if (kind == "reference") {
     const bool own = !config.ref.model_name_or_path.empty();
-    TROUPE_TRY(add_model(all, own ? "ref.model_name_or_path" : actor,
-                         own ? config.ref.model_name_or_path : config.actor.model_name_or_path,
-                         false));
+    TROUPE_TRY(add_model(all, own ? "ref.model_name_or_path" : actor, config, false));
   } else if (kind == "critic" && !config.critic.model_name_or_path.empty()) {
-    TROUPE_TRY(
-        add_model(all, "critic.model_name_or_path", config.critic.model_name_or_path, false));
+    TROUPE_TRY(add_model(all, "critic.model_name_or_path", config, false));
   } else if (kind == "critic" && first_reward_model(config).empty()) {
-    TROUPE_TRY(add_model(all, actor, config.actor.model_name_or_path, false));
+    TROUPE_TRY(add_model(all, actor, config, false));
   }
   for (const TeacherPart& part : teacher_parts(config)) {
     if (part.role == role) TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
@@ -203,7 +212,7 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
     TROUPE_TRY(add_model(all, reward_key(part), part.folder, part.role == role));
   }
   if (kind == "environment") {
-    TROUPE_TRY(add_files(all, "env.python", config.env.python, true));
+    TROUPE_TRY(add_files(all, "env.python", config, true));
     add_program(all, "env.command", config.env.command);
   }
   return all;

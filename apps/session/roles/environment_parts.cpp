@@ -24,7 +24,7 @@ constexpr std::int64_t kTemplateDate = 1'721'952'000;
 
 Result<std::shared_ptr<const dialects::ServedModel>> policy_model(
     const config::TrainConfig& config) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   auto made = std::make_shared<dialects::ServedModel>();
   made->names = {"policy", config.actor.model_name_or_path};
@@ -50,11 +50,12 @@ constexpr const char* kKeyOf = "the key of sessions";
 // The key that opening a session wants: the one that the configuration names, else one of the run,
 // in a file that only its user can read.
 Result<void> give_key(const config::TrainConfig& config,
+                      const config::TrainConfig& form,
                       actors::environment::SessionAddress& address) {
-  if (config.env.open) return {};
+  if (form.env.open) return {};
   const std::string flag = "--env.listen_key";
-  if (!config.env.listen_key.empty()) {
-    TROUPE_TRY_SET(address.key, actors::read_key(config.env.listen_key, kKeyOf, flag));
+  if (!form.env.listen_key.empty()) {
+    TROUPE_TRY_SET(address.key, actors::read_key(form.env.listen_key, kKeyOf, flag));
     return {};
   }
   std::error_code error;
@@ -70,49 +71,43 @@ Result<void> give_key(const config::TrainConfig& config,
 
 }  // namespace
 
-Result<actors::environment::EnvironmentParts> make_environment(const config::TrainConfig& config) {
+Result<actors::environment::EnvironmentParts> make_environment(const config::TrainConfig& config,
+                                                               const config::TrainConfig& form) {
+  const auto& own = form.env;
   actors::environment::EnvironmentParts parts;
   TROUPE_TRY_SET(parts.model, policy_model(config));
-  if (!config.env.command.empty()) {
+  parts.take(config.env);
+  parts.settings.take(config.env);
+  if (!own.command.empty()) {
     actors::environment::AgentProgramOptions options;
-    options.command = config.env.command;
-    options.confined = config.env.confined;
-    options.time_limit = seconds_of(config.env.episode_timeout_s);
+    options.take(own);
+    options.time_limit = parts.settings.episode_timeout_s;
     options.say = &cli::warn;
     TROUPE_TRY_SET(parts.program, actors::environment::make_agent_program(std::move(options)));
-  } else if (!config.env.openenv.empty()) {
+  } else if (!own.openenv.empty()) {
     actors::environment::OpenEnvOptions options;
-    options.url = config.env.openenv;
-    options.action = config.env.action;
+    options.take(own);
     TROUPE_TRY_SET(parts.environment,
                    actors::environment::make_openenv_environment(std::move(options)));
-  } else if (!config.env.listen.empty()) {
-    TROUPE_TRY_ASSIGN(place, parse_address(config.env.listen, "--env.listen"));
+  } else if (!own.listen.empty()) {
+    TROUPE_TRY_ASSIGN(place, parse_address(own.listen, "--env.listen"));
     parts.address = actors::environment::SessionAddress{place.first, place.second, ""};
-    TROUPE_TRY(give_key(config, *parts.address));
+    TROUPE_TRY(give_key(config, form, *parts.address));
   } else {
     actors::environment::PythonEnvironmentOptions options;
-    options.file = config.env.python;
-    options.workers = static_cast<std::size_t>(config.env.workers);
-    options.interpreter = config.env.interpreter;
+    options.take(own);
     options.say = &cli::warn;
     TROUPE_TRY_SET(parts.environment,
                    actors::environment::make_python_environment(std::move(options)));
   }
-  parts.settings.turns_max = static_cast<std::int32_t>(config.env.turns_max);
-  parts.settings.tokens_max = config.env.tokens_max;
-  parts.settings.turn_limit = seconds_of(config.env.turn_timeout_s);
-  parts.settings.episode_limit = seconds_of(config.env.episode_timeout_s);
-  parts.settings.reward_timeout = seconds_of(config.session.reward_timeout_s);
+  parts.settings.reward_timeout = config::Seconds(config.session.reward_timeout_s);
   parts.settings.needs_reward = std::ranges::any_of(
       reward_parts(config),
       [](const RewardPart& part) { return part.kind == RewardPart::Kind::kFeedback; });
-  parts.settings.reward_by_turn = config.env.turn_rewards;
   parts.settings.history =
       config.session.history == "keep" ? sessions::History::kKeep : sessions::History::kTemplate;
   parts.settings.now_unix_s = kTemplateDate;
   parts.settings.front = config.data.add_special_tokens;
-  parts.episodes_max = static_cast<std::size_t>(config.env.episodes_max);
   parts.note = &cli::warn;
   return parts;
 }

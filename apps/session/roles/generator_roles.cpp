@@ -28,7 +28,7 @@ Result<RoleRecipe> GeneratorRoles::generator(const RoleOrder& order) {
   const std::string& name = order.spawn.name;
   const bool own_thread = shared_.generator_threads;
   TROUPE_TRY_ASSIGN(team, threads_.team_of(order, "generator", own_thread));
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(load_text(folder, spec));
   actors::generator::EngineMaker maker = [limits = engine_limits(config), eos = eos_, text = text_,

@@ -22,18 +22,17 @@ core::Result<std::unique_ptr<actors::reward::RewardCalls>> make_reward(
   }
   if (!config.reward.python.empty()) {
     actors::reward::PythonRewardOptions options;
-    options.file = config.reward.python;
-    options.workers = static_cast<std::size_t>(config.reward.workers);
-    options.interpreter = config.reward.interpreter;
+    options.take(config.reward);
     return actors::reward::make_python_reward(std::move(options));
   }
   if (config.reward.rule.empty()) return make_judge(config);
   const auto workers = static_cast<std::size_t>(config.reward.workers);
   if (config.reward.rule == "math") return actors::reward::make_math_reward(workers, &cli::say);
   if (config.reward.rule == "code") {
-    const auto& code = config.reward.code;
-    return actors::reward::make_code_reward(
-        {code.timeout_s, code.memory_mb, code.score == "all", workers});
+    actors::reward::CodeRewardOptions options;
+    options.take(config.reward.code);
+    options.workers = workers;
+    return actors::reward::make_code_reward(options);
   }
   const auto kind = actors::reward::rule_kind(config.reward.rule);
   TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
@@ -44,8 +43,7 @@ core::Result<std::unique_ptr<actors::reward::RewardCalls>> make_reward(
 core::Result<std::unique_ptr<actors::reward::RewardCalls>> make_judge(
     const config::TrainConfig& config) {
   actors::reward::JudgeOptions options;
-  options.urls = config.reward.judge;
-  options.model = config.reward.judge_model;
+  options.take(config.reward);
   TROUPE_TRY_SET(options.rubric, actors::reward::read_rubric(config.reward.judge_rubric));
   TROUPE_TRY_SET(options.key, actors::read_key(config.reward.judge_key, "the judge's API key",
                                                "--reward.judge_key"));

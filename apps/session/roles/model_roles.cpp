@@ -42,7 +42,7 @@ core::Result<void> check_fits(const config::TrainConfig& config,
                           std::to_string(longest),
                       "lower one of them");
   }
-  TROUPE_TRY_ASSIGN(policy, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(policy, trained_folder(config));
   TROUPE_TRY_ASSIGN(policy_spec, model::read_spec(policy));
   if (spec.vocab == policy_spec.vocab) return {};
   return core::fail(ErrorCode::kConfig,
@@ -76,7 +76,7 @@ core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
   TROUPE_TRY_ASSIGN(rows, data::load_prompts(config.data.pretrain_dataset, columns));
   auto texts = std::make_shared<learn::PtxTexts>();
   texts->coef = config.actor.ptx_coef;
-  texts->seed = static_cast<std::uint64_t>(config.train.seed);
+  texts->seed = seed_of(config);
   const auto size =
       static_cast<std::size_t>(std::min<std::int64_t>(config.train.micro_tokens_max, spec.context));
   for (const data::PromptRow& row : rows) {
@@ -223,10 +223,7 @@ core::Result<void> check_model_roles(const config::TrainConfig& config) {
     if (part.kind != RewardPart::Kind::kJudge) continue;
     config::TrainConfig own = config_of(config, part);
     // Where another node asks the judge, the key is there.
-    const auto& here = config.cluster.local_roles;
-    const bool asked_here = config.cluster.transport == config::Transport::kLoopback ||
-                            std::ranges::count(here, "reward") > 0;
-    if (!asked_here) own.reward.judge_key.clear();
+    if (!runs_here(config, "reward")) own.reward.judge_key.clear();
     TROUPE_TRY(make_judge(own));
   }
   if (has_critic(config)) {
@@ -276,7 +273,7 @@ core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
   const CriticSource source = critic_source(config);
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(source.from));
   const std::uint64_t seed =
-      core::derive_seed(static_cast<std::uint64_t>(config.train.seed), kCriticHead);
+      core::derive_seed(seed_of(config), kCriticHead);
   TROUPE_TRY_ASSIGN(params, model::load_elements(folder, model::HeadKind::kScore, seed, read));
   TROUPE_TRY(check_fits(config, params->spec(), source.key, folder));
   auto settings = critic_settings(config, updates, params->spec());
@@ -345,9 +342,7 @@ core::Result<actors::reward::ProcessRewardOptions> process_options(
   options.gives_steps = own.reduce == "steps";
   options.reduce =
       actors::reward::step_reduce(own.reduce).value_or(actors::reward::StepReduce::kSum);
-  options.placeholder = own.placeholder_token;
-  options.reward_tokens = own.reward_tokens;
-  options.separator = own.step_separator;
+  options.take(own);
   options.columns.take(config.data);
   return options;
 }

@@ -5,11 +5,9 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/find_value.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 namespace troupe::session {
 
@@ -25,17 +23,22 @@ std::size_t number_of(const std::string& name) {
   return number;
 }
 
+// The key that lists the devices of a kind, of which each role takes one in turn; null for others.
+const char* key_of_list(const std::string& kind) {
+  if (kind == "policy") return "actor.device";
+  if (kind == "critic") return "critic.device";
+  return kind == "generator" ? "rollout.device" : nullptr;
+}
+
 }  // namespace
 
 RoleDevice device_of(const config::TrainConfig& config,
                      const std::string& kind,
                      const std::string& name) {
-  const auto in_turn = [&](const char* key, const config::Devices& devices) -> RoleDevice {
+  if (const char* key = key_of_list(kind)) {
+    const auto& devices = config::value_at<config::Devices>(config, key);
     return {kind, key, devices[number_of(name) % devices.size()]};
-  };
-  if (kind == "policy") return in_turn("actor.device", config.actor.device);
-  if (kind == "critic") return in_turn("critic.device", config.critic.device);
-  if (kind == "generator") return in_turn("rollout.device", config.rollout.device);
+  }
   if (kind == "reference") return {kind, "ref.device", config.ref.device};
   if (kind == "teacher") return {kind, "teacher.device", config.teacher.device};
   if (kind == "environment" || kind == actors::kAttachedEnvironment)
@@ -46,13 +49,14 @@ RoleDevice device_of(const config::TrainConfig& config,
 
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   std::vector<RoleDevice> devices;
-  const auto add = [&](const char* kind, const char* key, const config::Devices& of_kind) {
-    for (const config::Device& device : of_kind)
+  const auto add = [&](const char* kind) {
+    const char* const key = key_of_list(kind);
+    for (const config::Device& device : config::value_at<config::Devices>(config, key))
       devices.push_back({kind, key, device});
   };
-  add("policy", "actor.device", config.actor.device);
-  if (has_critic(config)) add("critic", "critic.device", config.critic.device);
-  if (config.method == config::kPpo) add("generator", "rollout.device", config.rollout.device);
+  add("policy");
+  if (has_critic(config)) add("critic");
+  if (config.method == config::kPpo) add("generator");
   if (has_reference(config)) devices.push_back(device_of(config, "reference"));
   if (config.method == config::kPpo && !config.teacher.model_name_or_path.empty())
     devices.push_back(device_of(config, "teacher"));
@@ -70,16 +74,14 @@ std::uint32_t generators_on_gpus(const config::TrainConfig& config, std::uint32_
 }
 
 std::string devices_text(const config::TrainConfig& config) {
-  const auto several = [](const config::Devices& devices) {
+  const auto several = [&](const char* key) {
+    if (key == nullptr) return false;
+    const auto& devices = config::value_at<config::Devices>(config, key);
     return devices.size() > 1 && std::ranges::any_of(devices, &config::Device::gpu);
   };
-  const std::map<std::string, bool> lists = {{"policy", several(config.actor.device)},
-                                             {"critic", several(config.critic.device)},
-                                             {"generator", several(config.rollout.device)}};
   std::string text, last;
   for (const RoleDevice& role : role_devices(config)) {
-    const bool* const list = core::find_value(lists, role.kind);
-    const bool in_turn = list != nullptr && *list;
+    const bool in_turn = several(key_of_list(role.kind));
     if (!role.gpu() && !in_turn) continue;
     if (in_turn && role.kind == last) {
       text += " and " + role.device.text();
@@ -95,10 +97,8 @@ std::string devices_text(const config::TrainConfig& config) {
 }
 
 core::Result<void> check_role_devices(const config::TrainConfig& config) {
-  const auto& here = config.cluster.local_roles;
-  const bool one_process = config.cluster.transport == config::Transport::kLoopback;
   for (const RoleDevice& role : role_devices(config)) {
-    if (!one_process && std::find(here.begin(), here.end(), role.kind) == here.end()) continue;
+    if (!runs_here(config, role.kind)) continue;
     TROUPE_TRY(cli::check_device(role.text(), role.device));
   }
   return {};

@@ -102,9 +102,8 @@ Result<RoleRecipe> RoleLoader::load_kind(const RoleOrder& order) {
 }
 
 Result<RoleRecipe> RoleLoader::environment(const RoleOrder& order) {
-  config::TrainConfig config = order.config;
-  if (own_environment_) take_form(own_environment_->env, config.env);
-  TROUPE_TRY_ASSIGN(parts, make_environment(config));
+  const config::TrainConfig& form = own_environment_ ? *own_environment_ : order.config;
+  TROUPE_TRY_ASSIGN(parts, make_environment(order.config, form));
   auto factory = actors::factory_of<actors::environment::EnvironmentRole>(
       [parts = std::move(parts)](actors::RoleContext context) mutable {
         return std::make_shared<actors::environment::EnvironmentRole>(std::move(context),

@@ -6,6 +6,7 @@
 #include "runtime/core/crc32c.hpp"
 #include "runtime/core/texts.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace troupe::session {
@@ -29,20 +30,16 @@ learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
   return algo;
 }
 
-// The number at a key; `otherwise` for no key.
-double number_at(const config::TrainConfig& config, std::string_view key, double otherwise) {
-  return key.empty() ? otherwise : config::keys().find(key)->get<config::Float>(config);
-}
-
 learn::LossSettings loss_settings(const config::TrainConfig& config) {
   const learn::Method& method = supervised_method(config);
   learn::LossSettings loss;
   loss.take(config);
   loss.method = std::string(method.name);
-  loss.beta = number_at(config, method.beta, loss.beta);
-  loss.nll_coef = number_at(config, method.nll_key, loss.nll_coef);
+  if (!method.beta.empty()) loss.beta = config::value_at<config::Float>(config, method.beta);
+  if (!method.nll_key.empty())
+    loss.nll_coef = config::value_at<config::Float>(config, method.nll_key);
   if (!method.pair_loss_key.empty())
-    loss.pair_loss = config::keys().find(method.pair_loss_key)->get<config::Text>(config);
+    loss.pair_loss = config::value_at<config::Text>(config, method.pair_loss_key);
   return loss;
 }
 
@@ -82,6 +79,19 @@ bool may_grow(const config::TrainConfig& config) {
   return flat(config.actor) && (!has_critic(config) || flat(config.critic));
 }
 
+std::uint64_t seed_of(const config::TrainConfig& config) {
+  return static_cast<std::uint64_t>(config.train.seed);
+}
+
+core::Result<std::filesystem::path> trained_folder(const config::TrainConfig& config) {
+  return model::resolve_model(config.actor.model_name_or_path);
+}
+
+bool runs_here(const config::TrainConfig& config, std::string_view kind) {
+  return config.cluster.transport == config::Transport::kLoopback ||
+         std::ranges::count(config.cluster.local_roles, kind) > 0;
+}
+
 bool has_environment(const config::TrainConfig& config) {
   return config.method == config::kPpo && config::environments_of(config) > 0;
 }
@@ -101,7 +111,7 @@ learn::OptimSettings optim_settings(const config::TrainConfig& config) {
   optim.panels = forward_dtype(config);
   optim.trained.freeze = config.actor.freeze;
   optim.trained.lora.take(config.actor.lora);
-  optim.trained.seed = static_cast<std::uint64_t>(config.train.seed);
+  optim.trained.seed = seed_of(config);
   return optim;
 }
 
@@ -130,17 +140,6 @@ std::optional<std::string> lanes_note(const config::TrainConfig& config) {
   return "train.lanes is " + std::to_string(config.train.lanes) +
          ", but an optimiser step has only " + std::to_string(samples) +
          " samples: the other lanes stay empty";
-}
-
-actors::SamplingSpec sampling_spec(const config::TrainConfig& config) {
-  actors::SamplingSpec sampling;
-  sampling.temperature = static_cast<float>(config.rollout.temperature);
-  sampling.top_p = static_cast<float>(config.rollout.top_p);
-  sampling.min_p = static_cast<float>(config.rollout.min_p);
-  sampling.top_k = static_cast<std::int32_t>(config.rollout.top_k);
-  sampling.max_new_tokens = static_cast<std::int32_t>(config.rollout.max_new_tokens);
-  sampling.stop = config.rollout.stop;
-  return sampling;
 }
 
 namespace {
@@ -208,17 +207,9 @@ kernels::PanelDtype forward_dtype(const config::TrainConfig& config) {
 }
 
 engine::EngineLimits engine_limits(const config::TrainConfig& config) {
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   engine::EngineLimits limits;
-  limits.sequences_max = static_cast<std::int32_t>(config.rollout.max_num_seqs);
-  limits.step_tokens_max = static_cast<std::int32_t>(config.rollout.max_num_batched_tokens);
-  limits.kv_bytes_max = static_cast<std::uint64_t>(config.rollout.kv_cache_gb * kGiB);
-  limits.prefix_cache = config.rollout.enable_prefix_caching;
+  limits.take(config.rollout);
   return limits;
-}
-
-core::Duration seconds_of(double seconds) {
-  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(seconds));
 }
 
 actors::policy::CriticLink critic_link(const config::TrainConfig& config) {
@@ -229,12 +220,12 @@ actors::policy::CriticLink critic_link(const config::TrainConfig& config) {
 actors::data::DataRoleOptions data_options(const config::TrainConfig& config) {
   actors::data::DataRoleOptions options;
   options.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
-  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  options.seed = seed_of(config);
   options.scoring.temperature = static_cast<float>(config.rollout.temperature);
   options.scoring.with_reference = has_reference(config);
   for (const TeacherPart& part : teacher_parts(config))
     options.scoring.teachers.push_back({part.role, part.name(), part.folder.empty()});
-  options.scoring.patience.away_max = seconds_of(config.reward.away_s);
+  options.scoring.patience.away_max = config::Seconds(config.reward.away_s);
   options.rewards.clear();
   for (const RewardPart& part : run_rewards(config))
     options.rewards.push_back({part.name, part.role, part.weight});
@@ -296,8 +287,8 @@ actors::controller::RunPlan run_plan(const config::TrainConfig& config,
   plan.episodes = has_environment(config);
   plan.environments_come = config.env.attached;
   plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
-  plan.sampling = sampling_spec(config);
-  plan.straggler_timeout = seconds_of(config.rollout.straggler_timeout_s);
+  plan.sampling.take(config.rollout);
+  plan.straggler_timeout = config::Seconds(config.rollout.straggler_timeout_s);
   plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
   const actors::data::DataRoleOptions data = data_options(config);
   plan.rewards = data.rewards;
@@ -306,14 +297,11 @@ actors::controller::RunPlan run_plan(const config::TrainConfig& config,
   plan.filters = config.algo.dynamic_filtering_enable;
   plan.has_critic = has_critic(config);
   plan.save_critic = config.critic.save_value_network;
-  plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
-  plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
+  plan.take_saving(config.ckpt);
   for (const auto& set : held_out)
     plan.evaluation_groups += set.groups;
   plan.evaluation_sets = std::move(held_out);
-  plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
-  plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
-  plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
+  plan.evaluation.take(config.eval);
   return plan;
 }
 
@@ -325,10 +313,9 @@ actors::controller::RunPlan step_plan(const config::TrainConfig& config,
   plan.logs_groups = false;
   plan.updates = plan.logged_until = steps;  // every step can be taken again
   plan.groups = static_cast<std::uint32_t>(config.train.batch_size);
-  plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
-  plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
+  plan.take_saving(config.ckpt);
   plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_rows);
-  plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
+  plan.evaluation.take(config.eval);
   return plan;
 }
 

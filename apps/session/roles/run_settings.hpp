@@ -8,15 +8,16 @@
 #include "kernels/panels.hpp"
 #include "runtime/config/table.hpp"
 #include "runtime/config/train_config.hpp"
-#include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/engine/types.hpp"
 #include "runtime/learn/rl/trainer.hpp"
 #include "runtime/learn/supervised/settings.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::session {
@@ -45,6 +46,11 @@ bool may_grow(const config::TrainConfig& config);
 const learn::Method& supervised_method(const config::TrainConfig& config);
 // Whether the samples of the run are episodes of an environment.
 bool has_environment(const config::TrainConfig& config);
+// Whether the run starts roles of this kind itself, or in its own process.
+bool runs_here(const config::TrainConfig& config, std::string_view kind);
+std::uint64_t seed_of(const config::TrainConfig& config);
+// The folder of the trained model. Errors: those of model::resolve_model.
+core::Result<std::filesystem::path> trained_folder(const config::TrainConfig& config);
 
 // AdamW, schedule, clipping and LoRA of the trained model (keys actor.*).
 learn::OptimSettings optim_settings(const config::TrainConfig& config);
@@ -52,9 +58,6 @@ learn::OptimSettings optim_settings(const config::TrainConfig& config);
 // The settings of the policy's trainer, without the texts of the ptx term; `updates`: of the whole
 // run.
 learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::uint64_t updates);
-
-// How the generators of a run sample.
-actors::SamplingSpec sampling_spec(const config::TrainConfig& config);
 
 // What a user should know who asks for more lanes than an optimiser step has samples (or pairs).
 std::optional<std::string> lanes_note(const config::TrainConfig& config);
@@ -77,10 +80,7 @@ kernels::PanelDtype forward_dtype(const config::TrainConfig& config);
 // ckpt.save_dtype, of the models that trainers save.
 model::StorageDtype save_dtype(const config::TrainConfig& config);
 
-// The limits of an engine; `kv_cache_gb` counts 2^30 bytes.
 engine::EngineLimits engine_limits(const config::TrainConfig& config);
-
-core::Duration seconds_of(double seconds);
 
 // The address of the policy's critic, and whether the two train one after the other.
 actors::policy::CriticLink critic_link(const config::TrainConfig& config);

@@ -51,8 +51,8 @@ Result<RoleRecipe> teacher_recipe(const RoleOrder& order, RoleThreads& threads) 
       return frozen_role(order, std::move(frozen), team, threads);
     }
     TROUPE_TRY_ASSIGN(spelling, token_spelling(config));
-    actors::reference::TeacherServerOptions options{part.url, seconds_of(config.reward.deadline_s),
-                                                    spelling};
+    actors::reference::TeacherServerOptions options{
+        part.url, config::Seconds(config.reward.deadline_s), spelling};
     auto factory = actors::factory_of<actors::reference::TeacherServer>(
         [options = std::move(options)](RoleContext context) {
           return std::make_shared<actors::reference::TeacherServer>(std::move(context), options);
@@ -64,7 +64,7 @@ Result<RoleRecipe> teacher_recipe(const RoleOrder& order, RoleThreads& threads) 
 
 Result<RoleRecipe> reward_recipe(const RoleOrder& order, RoleThreads& threads, OneProcess& shared) {
   const config::TrainConfig& config = order.config;
-  const core::Duration deadline = seconds_of(config.reward.deadline_s);
+  const core::Duration deadline = config::Seconds(config.reward.deadline_s);
   for (const RewardPart& part : reward_parts(config)) {
     if (part.role != order.spawn.name) continue;
     const config::TrainConfig own = config_of(config, part);

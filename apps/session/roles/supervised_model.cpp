@@ -10,12 +10,12 @@
 namespace troupe::session {
 core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
     const config::TrainConfig& config, const model::ElementsToRead& read) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(
       params, model::load_elements(folder,
                                    supervised_method(config).scores ? model::HeadKind::kScore
                                                                     : model::HeadKind::kLanguage,
-                                   static_cast<std::uint64_t>(config.train.seed), read));
+                                   seed_of(config), read));
   if (supervised_method(config).steps()) {
     params->set_config_json(
         model::with_process_reward(params->spec().config_json, process_reward(config)));
@@ -32,7 +32,7 @@ core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
   learn::SupervisedSettings settings = supervised_settings(config, steps);
   settings.optim.ranks = ranks;
   if (settings.loss.method->steps()) {
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+    TROUPE_TRY_ASSIGN(folder, trained_folder(config));
     TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
     TROUPE_TRY_ASSIGN(marks, step_marks(config, tokenizer));
     settings.loss.reward_tokens = marks.reward_ids;

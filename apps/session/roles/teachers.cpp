@@ -1,6 +1,7 @@
 #include "apps/session/roles/teachers.hpp"
 
 #include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/net/url.hpp"
 #include "runtime/text/tokenizer.hpp"
@@ -63,7 +64,7 @@ data::Domains domains_of(const config::TrainConfig& config) {
 
 Result<void> check_teachers(const config::TrainConfig& config) {
   if (!has_teacher(config)) return {};
-  TROUPE_TRY_ASSIGN(own, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(own, trained_folder(config));
   for (const TeacherPart& part : teacher_parts(config)) {
     if (!part.url.empty()) {
       auto parsed = net::parse_url(part.url);
@@ -87,7 +88,7 @@ Result<std::int64_t> taught_context(const config::TrainConfig& config, std::int6
 }
 
 Result<actors::reference::TokenSpelling> token_spelling(const config::TrainConfig& config) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   std::error_code error;
   if (!std::filesystem::exists(folder / "tokenizer.json", error))
     return actors::reference::TokenSpelling();

@@ -44,9 +44,8 @@ learn::Ranks ranks_of(const std::shared_ptr<collective::Collectives>& gang,
 Result<std::shared_ptr<learn::AdvantageSource>> make_advantage(const config::TrainConfig& config) {
   if (config.algo.advantage_file.empty()) return std::shared_ptr<learn::AdvantageSource>();
   actors::policy::AdvantageOptions options;
-  options.file = config.algo.advantage_file;
-  options.deadline = seconds_of(config.algo.advantage_deadline_s);
-  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  options.take(config.algo);
+  options.seed = seed_of(config);
   options.has_reference = has_reference(config);
   options.has_teacher = has_teacher(config);
   options.has_critic = has_critic(config);
@@ -81,7 +80,7 @@ Result<RoleRecipe> TrainerRoles::policy(const RoleOrder& order) {
   if (config.method != config::kPpo) return supervised(order);
   TROUPE_TRY_ASSIGN(team, threads_.team_of(order));
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
   if (order.spawn.rank == 0) {
     TROUPE_TRY_SET(settings.advantage, make_advantage(config));
@@ -127,7 +126,7 @@ Result<RoleRecipe> TrainerRoles::supervised(const RoleOrder& order) {
   const config::TrainConfig& config = order.config;
   TROUPE_TRY_ASSIGN(team, threads_.team_of(order));
   TROUPE_TRY_ASSIGN(steps, number_setting(order.spawn, "updates"));
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, trained_folder(config));
   const auto read = elements_to_read(order.spawn, config, optim_settings(config), *team);
   auto params = std::move(shared_.params);
   if (!params) {

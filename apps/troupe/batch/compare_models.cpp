@@ -262,7 +262,7 @@ class Comparing {
 }  // namespace
 
 Result<void> compare_models(const EvalFlags& flags) {
-  TROUPE_TRY(flags.reward.judge.check());
+  TROUPE_TRY(flags.reward.check_judge());
   if (!flags.pairs.model.empty() && flags.reward.given()) {
     return fail(ErrorCode::kConfig,
                 "troupe eval --compare: give --reward-model or one of --rule, --python, --http, "

@@ -1,5 +1,6 @@
 #include "apps/troupe/data/method_rows.hpp"
 
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/supervised_inputs.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/data/table_reader.hpp"
@@ -11,7 +12,7 @@
 namespace troupe::app {
 
 Result<MethodRows> MethodRows::load(const config::TrainConfig& config) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(folder, session::trained_folder(config));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));

@@ -205,9 +205,9 @@ class Roles {
     TROUPE_TRY_SET(facts.model,
                    models_.get(config_.actor.model_name_or_path, model::HeadKind::kLanguage));
     facts.panels = session::forward_dtype(config_);
-    facts.keys_bytes_max = static_cast<std::int64_t>(limits.kv_bytes_max);
-    facts.sequences = limits.sequences_max;
-    facts.step_rows = limits.step_tokens_max;
+    facts.keys_bytes_max = static_cast<std::int64_t>(limits.kv_cache_gb.bytes);
+    facts.sequences = limits.max_num_seqs;
+    facts.step_rows = limits.max_num_batched_tokens;
     facts.shares_panels = shares_panels();
     TROUPE_TRY(add_cache(facts));
     if (cluster_.nodes > 1) facts.image = std::get<plan::TrainerFacts>(roles_[0].facts).image();

@@ -186,8 +186,8 @@ engine::EngineMaker fake_engines(cluster::sim::VirtualTime& time,
              -> core::Result<std::unique_ptr<engine::Engine>> {
     if (auto error = truth.error(facts.role, "make")) return core::fail(*error);
     engine::EngineLimits limits;
-    limits.sequences_max = 32;
-    limits.step_tokens_max = 128;
+    limits.max_num_seqs = 32;
+    limits.max_num_batched_tokens = 128;
     limits.kv_blocks = 256;
     TROUPE_TRY_ASSIGN(made,
                       engine::Engine::create(std::move(weights), limits, {kEnd}, &text, team));

@@ -147,11 +147,12 @@ actors::controller::RunPlan Head::run_plan(std::uint64_t first) const {
   plan.earlier_starts = actors::data::earlier_starts(logged_, shape.staleness_max);
   plan.sampling.max_new_tokens = 32;
   plan.save_steps = shape.save_steps;
+  plan.save_minutes = 0;
   plan.has_critic = shape.critic;
   if (shape.evaluates) {
     plan.evaluation_groups = 3;
-    plan.evaluation_samples = 2;
-    plan.evaluation_steps = 2;
+    plan.evaluation.n_samples_per_prompt = 2;
+    plan.evaluation.steps = 2;
   }
   plan.filters = shape.filters;
   plan.restarts = true;

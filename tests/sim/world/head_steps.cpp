@@ -47,10 +47,10 @@ cluster::RoleHost::Factory Head::step_controller(std::string checkpoint, std::ui
   plan.updates = plan.logged_until = shape.updates;
   plan.groups = shape.groups;
   plan.save_steps = shape.save_steps;
-  if (shape.save_steps == 0) plan.save_period = kSavePeriod;
+  plan.save_minutes = shape.save_steps == 0 ? kSavePeriod : core::Duration{};
   if (shape.evaluates) {
     plan.evaluation_groups = kHeldOutRows;
-    plan.evaluation_steps = shape.evaluation_steps;
+    plan.evaluation.steps = shape.evaluation_steps;
     const bool made = std::any_of(kept_.begin(), kept_.end(), [&](const StepLine& line) {
       return line.evaluation && line.done == first;
     });

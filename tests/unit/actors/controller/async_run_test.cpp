@@ -77,8 +77,8 @@ TEST(AsyncRun, WithoutStalenessTicketsWaitForEvaluationAndCheckpoint) {
   Script script = async_script(0, 3);
   script.plan.save_steps = 1;
   script.plan.evaluation_groups = 5;
-  script.plan.evaluation_samples = 1;
-  script.plan.evaluation_steps = 1;
+  script.plan.evaluation.n_samples_per_prompt = 1;
+  script.plan.evaluation.steps = 1;
   ScriptedCompany company(script);
   ASSERT_TRUE(company.play());
   EXPECT_LT(company.place("evaluated 0"), company.place("issue u0.0.0"));
@@ -90,8 +90,8 @@ TEST(AsyncRun, WithoutStalenessTicketsWaitForEvaluationAndCheckpoint) {
 TEST(AsyncRun, EvaluationsUseExactlyOneVersionWhileTrainingIsSampledBesideThem) {
   Script script = async_script(3, 8);
   script.plan.evaluation_groups = 30;
-  script.plan.evaluation_samples = 1;
-  script.plan.evaluation_steps = 2;
+  script.plan.evaluation.n_samples_per_prompt = 1;
+  script.plan.evaluation.steps = 2;
   ScriptedCompany company(script);  // the data role checks the versions
   ASSERT_TRUE(company.play());
   const std::size_t begin = company.place("issue e5.0.0"), end = company.place("evaluated 2");

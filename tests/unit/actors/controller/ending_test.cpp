@@ -187,7 +187,7 @@ TEST(Ending, AFullDiskPausesTheRunAndLosesNothing) {
 
 TEST(Ending, ACheckpointIsMadeForTheSakeOfTime) {
   Script script = ending_script(0, 20);
-  script.plan.save_period = 500ms;
+  script.plan.save_minutes = 500ms;
   ScriptedCompany company(script);
   ASSERT_TRUE(company.play());
   const std::size_t saved = company.count("checkpoint ");

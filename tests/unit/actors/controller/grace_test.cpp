@@ -145,7 +145,8 @@ TEST(GraceRun, AStepOfUnknownLengthIsWaitedForToTheLimit) {
 TEST(GraceRun, AnEvaluationIsLeftToTheNextStart) {
   Script script = grace_script();
   script.plan.evaluation_groups = 3;
-  script.plan.evaluation_steps = 1;
+  script.plan.evaluation.n_samples_per_prompt = 1;
+  script.plan.evaluation.steps = 1;
   ScriptedCompany company(script);
   stop_after(company, 500ms, 1s);
   ASSERT_FALSE(company.play());
@@ -169,6 +170,7 @@ TEST(GraceRun, AnEvaluationIsLeftToTheNextStart) {
 TEST(GraceRun, WithoutGeneratorsAnEvaluationEndsAtOnce) {
   Script script = grace_script();
   script.plan.evaluation_groups = 3;
+  script.plan.evaluation.n_samples_per_prompt = 1;
   ScriptedCompany company(script);
   company.at(10ms, [&] {
     company.crash("generator/0");

@@ -96,8 +96,9 @@ class ScriptedGenerator {
       static_cast<void>(woken);
     }
     const bool evaluation = experience::is_evaluation(ticket.update);
-    const auto count = static_cast<std::size_t>(evaluation ? script_.plan.evaluation_samples
-                                                           : script_.plan.samples);
+    const auto& plan = script_.plan;
+    const auto count = static_cast<std::size_t>(
+        evaluation ? plan.evaluation.n_samples_per_prompt : plan.samples);
     std::vector<std::uint64_t> lengths;
     for (std::size_t i = 0; i < count; ++i)
       lengths.push_back(script_.length(ticket, i));

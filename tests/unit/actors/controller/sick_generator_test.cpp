@@ -221,7 +221,7 @@ TEST(SickGenerator, EnginesAreClearedOfTicketsThatAreSetAside) {
 TEST(SickGenerator, AHeldOutProblemThatFailsEverywhereIsLeftOutOfTheFigures) {
   Script script = sick_script(0, 3);
   script.plan.evaluation_groups = 4;
-  script.plan.evaluation_samples = 2;
+  script.plan.evaluation.n_samples_per_prompt = 2;
   script.poison = [](const experience::Ticket& ticket) {
     return experience::is_evaluation(ticket.update) && ticket.slot == 2;
   };
@@ -316,7 +316,7 @@ TEST(SickGenerator, TicketsGoToThoseThatHoldTheWeights) {
 TEST(Evaluation, AProblemThatCannotBeScoredIsCountedAndTheRunGoesOn) {
   Script script = sick_script(1, 2);
   script.plan.evaluation_groups = 6;
-  script.plan.evaluation_samples = 1;
+  script.plan.evaluation.n_samples_per_prompt = 1;
   script.fails = [](const experience::Ticket& ticket) {
     return experience::is_evaluation(ticket.update) && ticket.slot % 3 == 1;
   };

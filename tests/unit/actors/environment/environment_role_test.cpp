@@ -144,7 +144,7 @@ class EnvironmentRoles : public ::testing::Test {
   // Asks for the groups of these slots, one after the other; returns the answers.
   std::vector<core::Result<Generated>> generate(std::vector<std::uint32_t> slots,
                                                 EpisodeSettings settings = EpisodeSettings()) {
-    settings.turn_limit = settings.episode_limit = std::chrono::minutes(1);
+    settings.turn_timeout_s = settings.episode_timeout_s = std::chrono::minutes(1);
     settings_ = settings;
     std::promise<std::vector<core::Result<Generated>>> over;
     auto ended = over.get_future();
@@ -314,7 +314,7 @@ TEST_F(EnvironmentRoles, LimitsEndAnEpisodeAndLeaveItsRewards) {
 
 TEST_F(EnvironmentRoles, RewardsStayAtTheirTurnsWhereTheyAreWanted) {
   TwoTurns::failures.clear();
-  const auto answers = generate({1}, {.reward_by_turn = true});
+  const auto answers = generate({1}, {.turn_rewards = true});
   ASSERT_TRUE(answers[0]);
   const experience::Trajectory& sample = data_->put.at(0).samples.at(0);
   EXPECT_EQ(sample.feedback, 0.0);

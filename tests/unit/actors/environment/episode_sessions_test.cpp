@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 EpisodeSettings limits(core::Duration reward, core::Duration episode, bool needs = true) {
   EpisodeSettings settings;
   settings.reward_timeout = reward;
-  settings.episode_limit = episode;
+  settings.episode_timeout_s = episode;
   settings.needs_reward = needs;
   return settings;
 }

@@ -41,7 +41,7 @@ class OpenEnvTest : public testing::Test {
   EnvironmentStage& stage(const std::string& url,
                           const std::string& action = R"({"message":"$text"})") {
     OpenEnvOptions options;
-    options.url = url;
+    options.openenv = url;
     options.action = action;
     auto made = make_openenv_environment(options);
     EXPECT_TRUE(made) << made.error().message;
@@ -265,9 +265,9 @@ TEST_F(OpenEnvTest, TemplatesAndUrlsAreCheckedAtTheStart) {
     return made ? "" : made.error().message;
   };
   OpenEnvOptions options;
-  options.url = "localhost:8000";
+  options.openenv = "localhost:8000";
   EXPECT_NE(refusal(options).find("neither http:// nor https://"), std::string::npos);
-  options.url = "http://localhost:8000";
+  options.openenv = "http://localhost:8000";
   options.action = "$text";
   EXPECT_NE(refusal(options).find("env.openenv_action is not valid JSON"), std::string::npos);
   options.action = "[\"$text\"]";

@@ -460,7 +460,7 @@ TEST_F(PythonEnvironmentTest, FilesThatCannotBeUsedAreRefusedWithTheRemedy) {
                     "class AgentExecutor(AgentExecutorBase):\n    def execute(self): ...")
                 .find("tools.py:9: AgentExecutor has an `execute` of its own"),
             std::string::npos);
-  const auto none = make_python_environment({folder_ / "none.py", 1, "python3", nullptr});
+  const auto none = make_python_environment({.python = folder_ / "none.py"});
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("there is no file"), std::string::npos);
 }

@@ -40,13 +40,14 @@ class PythonEnvironmentTest : public testing::Test {
     return folder_ / "tools.py";
   }
   EnvironmentStage& stage(const std::string& code, std::size_t workers = 1) {
-    auto made = make_python_environment({write(code), workers, "python3", said_.hook()});
+    auto made = make_python_environment(
+        {.python = write(code), .workers = workers, .say = said_.hook()});
     EXPECT_TRUE(made) << made.error().message;
     stage_.emplace(made ? std::move(*made) : nullptr);
     return *stage_;
   }
   std::string refusal(const std::string& code) {
-    const auto made = make_python_environment({write(code), 1, "python3", nullptr});
+    const auto made = make_python_environment({.python = write(code)});
     EXPECT_FALSE(made);
     if (made) return "";
     EXPECT_EQ(made.error().code, core::ErrorCode::kConfig);

@@ -148,7 +148,7 @@ TEST_F(PythonEnvironmentTest, TheExamplesPlay) {
   const char* const root = std::getenv("TROUPE_SOURCE_DIR");
   const std::filesystem::path examples =
       std::filesystem::path(root == nullptr ? "." : root) / "docs/examples";
-  auto guess = make_python_environment({examples / "guess_environment.py", 1, "python3", nullptr});
+  auto guess = make_python_environment({.python = examples / "guess_environment.py"});
   ASSERT_TRUE(guess) << guess.error().message;
   stage_.emplace(std::move(*guess));
   EpisodeStart start;
@@ -161,7 +161,7 @@ TEST_F(PythonEnvironmentTest, TheExamplesPlay) {
   EXPECT_TRUE(right->done);
   EXPECT_DOUBLE_EQ(*right->score, 0.9);
   auto sums =
-      make_python_environment({examples / "calculator_environment.py", 1, "python3", nullptr});
+      make_python_environment({.python = examples / "calculator_environment.py"});
   ASSERT_TRUE(sums) << sums.error().message;
   stage_.emplace(std::move(*sums));
   start.columns = R"({"answer": 12})";

@@ -37,11 +37,11 @@ class PythonAdvantage : public ::testing::Test {
   core::Result<std::shared_ptr<learn::AdvantageSource>> make(
       const std::string& code, core::Duration deadline = std::chrono::seconds(30)) {
     AdvantageOptions options;
-    options.file = folder_.path() / "advantage.py";
-    options.deadline = deadline;
+    options.advantage_file = folder_.path() / "advantage.py";
+    options.advantage_deadline_s = deadline;
     options.seed = 11;
     options.note = [this](const std::string& text) { notes_.push_back(text); };
-    std::ofstream(options.file) << code;
+    std::ofstream(options.advantage_file) << code;
     return make_python_advantage(std::move(options));
   }
   core::Result<TokenNumbers> run(const std::string& code) {
@@ -144,7 +144,7 @@ TEST_F(PythonAdvantage, AFileThatCannotServeIsRefusedAtTheStart) {
   EXPECT_TRUE(holds(refusal_to_load("def advantage(values): pass\n"),
                     "the run has no critic; give --algo.advantage.estimator gae"));
   AdvantageOptions nowhere;
-  nowhere.file = folder_.path() / "none.py";
+  nowhere.advantage_file = folder_.path() / "none.py";
   EXPECT_TRUE(holds(make_python_advantage(nowhere).error().message,
                     "algo.advantage_file: there is no file"));
 }

@@ -75,8 +75,8 @@ class JudgeRewardTest : public ::testing::Test {
                                                core::Duration deadline = kUnhurried) {
     if (!source_) {
       JudgeOptions options;
-      options.urls = urls_;
-      options.model = "the-judge";
+      options.judge = urls_;
+      options.judge_model = "the-judge";
       options.rubric = *parse_rubric(rubric, "r.yaml");
       options.key = key_;
       auto reward = make_judge_reward(std::move(options));
@@ -308,7 +308,7 @@ TEST(JudgeUrl, BadOnesAreRefused) {
            {{"http://user:pw@h/v1"}, "holds a user name or password"},
            {{"http://h/v1", "http://h/v1/"}, "given twice"}}) {
     JudgeOptions options;
-    options.urls = urls;
+    options.judge = urls;
     options.rubric = rubric;
     const auto made = make_judge_reward(std::move(options));
     ASSERT_FALSE(made);

@@ -170,7 +170,7 @@ TEST_F(ProcessRewards, WhatCannotBeScoredSaysWhy) {
 
 TEST_F(ProcessRewards, GivenMarksTakePrecedenceOverTheTrainedOnes) {
   auto own = options();
-  own.separator = ";";
+  own.step_separator = ";";
   own.reward_tokens = {"-", "+"};
   const auto scores = make(own)->score({answered("1?", "a;b")}, {});
   ASSERT_TRUE(scores);
@@ -180,7 +180,7 @@ TEST_F(ProcessRewards, GivenMarksTakePrecedenceOverTheTrainedOnes) {
 
 TEST_F(ProcessRewards, FoldersThatDoNotFitAreRefusedBeforeTheRun) {
   auto own = options();
-  own.placeholder = "ab";
+  own.placeholder_token = "ab";
   EXPECT_NE(refusal(own).find("reward.process.placeholder_token: 'ab' is 2 tokens"),
             std::string::npos)
       << refusal(own);

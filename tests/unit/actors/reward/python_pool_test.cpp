@@ -44,7 +44,8 @@ class PythonPool : public ::testing::Test {
 
   CallsStage& stage(const std::string& code, std::size_t workers = 1, std::uint64_t calls = 1000) {
     std::ofstream(folder_ / "reward.py") << kHead << code;
-    auto reward = make_python_reward({folder_ / "reward.py", workers, calls});
+    auto reward = make_python_reward(
+        {.python = folder_ / "reward.py", .workers = workers, .calls_max = calls});
     EXPECT_TRUE(reward) << reward.error().message;
     stage_ = std::make_unique<CallsStage>(std::move(*reward));
     return *stage_;

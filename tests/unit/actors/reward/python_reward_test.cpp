@@ -27,7 +27,7 @@ class PythonReward : public ::testing::Test {
                                                    std::uint64_t calls_max = 1000) {
     const auto file = folder_ / "reward.py";
     std::ofstream(file) << code;
-    TROUPE_TRY_ASSIGN(reward, make_python_reward({file, 1, calls_max}));
+    TROUPE_TRY_ASSIGN(reward, make_python_reward({.python = file, .calls_max = calls_max}));
     return make_blocking_reward(std::move(reward));
   }
   core::Result<std::vector<RewardScore>> run(RewardSource& source,

@@ -183,7 +183,7 @@ TEST_F(CodeRule, LinesEndAtLineFeedsAlone) {
 }
 
 TEST_F(CodeRule, AllOrNothing) {
-  auto made = make_code_reward({.timeout_s = 2, .memory_mb = 256, .all = true});
+  auto made = make_code_reward({.timeout_s = 2, .memory_mb = 256, .score = "all"});
   ASSERT_TRUE(made) << made.error().message;
   CallsStage all(std::move(*made));
   EXPECT_EQ(

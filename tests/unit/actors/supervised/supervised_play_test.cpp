@@ -243,7 +243,7 @@ TEST_F(SupervisedPlay, EvaluatesOnAllHeldOutRowsAndKeepsTheScaleOfScores) {
   held_out_ = sequences(50, 3);
   plan_.updates = 2;
   plan_.evaluation_groups = 3;
-  plan_.evaluation_steps = 1;
+  plan_.evaluation.steps = 1;
   listener_.best_at = 1;
   host_data_and_trainer(true);
   const auto ended = run();
@@ -272,7 +272,7 @@ TEST_F(SupervisedPlay, AStopAsksForACheckpointWithoutAModel) {
 TEST_F(SupervisedPlay, AnotherControllerGoesOnWhereTheTrainerIs) {
   held_out_ = sequences(50, 1);
   plan_.evaluation_groups = 1;
-  plan_.evaluation_steps = 1;
+  plan_.evaluation.steps = 1;
   listener_.stop_after = 2;
   host_data_and_trainer();
   EXPECT_FALSE(run());

@@ -23,6 +23,21 @@ struct Whole {
   Int own = 9;
 };
 
+struct Clock {
+#define KEYS "tests/unit/runtime/config/fill_rows.def"
+#define PART clock
+#include "runtime/config/fill.def"
+  Int count = 5;  // not the row of that name, which is of no part
+};
+struct Place {
+#define KEYS "tests/unit/runtime/config/fill_rows.def"
+#define PART place
+#include "runtime/config/fill.def"
+};
+
+template <class Struct>
+concept HasPort = requires(Struct s) { s.port; };
+
 // A section of a configuration: its members stand in another order, and there are more.
 struct Section {
   Text word = "b";
@@ -30,6 +45,8 @@ struct Section {
     Float more = 1, share = 0.25;
   } inner;
   Int count = 8;
+  Float wait_s = 0.25, pause_minutes = 0.5;
+  Int port = 65535;
 };
 
 }  // namespace
@@ -59,6 +76,30 @@ TEST(Fill, ASectionFillsTheMembersThatItNames) {
   EXPECT_EQ(whole.inner.share, 0.25);
   EXPECT_EQ(whole.word, "b");
   EXPECT_EQ(whole.own, 9) << "what is no row stays";
+}
+
+TEST(Fill, APartHasItsRowsAlone) {
+  EXPECT_TRUE(HasPort<Place>);
+  EXPECT_FALSE(HasPort<Clock>) << "of another part";
+  EXPECT_FALSE(HasPort<Whole>) << "of no part";
+  Clock clock;
+  EXPECT_EQ(clock.wait_s, std::chrono::minutes(1));
+  EXPECT_EQ(clock.pause_minutes, std::chrono::seconds(120));
+  clock.take(Section());
+  EXPECT_EQ(clock.wait_s, std::chrono::milliseconds(250));
+  EXPECT_EQ(clock.pause_minutes, std::chrono::seconds(30));
+  EXPECT_EQ(clock.count, 5);
+  Place place;
+  EXPECT_EQ(place.port, 80);
+  place.take(Section());
+  EXPECT_EQ(place.port, 65535);
+}
+
+TEST(Fill, ADurationIsGivenInItsUnitOrAsADuration) {
+  Seconds seconds = 0.1;
+  EXPECT_EQ(seconds.count(), 100000000);
+  seconds = std::chrono::hours(1);
+  EXPECT_EQ(seconds, Minutes(60));
 }
 
 }  // namespace troupe::config

@@ -88,7 +88,7 @@ class RowFormats : public testing::Test {
   text::TempFolder folder_;
   text::Tokenizer tokenizer_ = text::byte_level_tokenizer(with_end("<|end|>"));
   core::Result<text::ChatTemplate> chat_ = text::ChatTemplate::parse(kChat, {}, "test");
-  SupervisedLimits limits_{.tokens_max = 200, .context = 256, .vocab = 257};
+  SupervisedLimits limits_{.max_len = 200, .context = 256, .vocab = 257};
 };
 
 TEST_F(RowFormats, MessagesNeedNoFlag) {

@@ -43,7 +43,7 @@ class StepRows : public testing::Test {
   text::TempFolder folder_;
   text::Tokenizer tokenizer_ = text::byte_level_tokenizer(with_end("<|end|>"));
   core::Result<text::ChatTemplate> chat_ = text::ChatTemplate::parse(kChat, {}, "test");
-  SupervisedLimits limits_{.tokens_max = 200, .context = 256, .vocab = 257};
+  SupervisedLimits limits_{.max_len = 200, .context = 256, .vocab = 257};
   SupervisedColumns columns_;
 };
 

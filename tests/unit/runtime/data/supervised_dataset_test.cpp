@@ -80,7 +80,7 @@ class SupervisedDatasetTest : public testing::Test {
   text::TempFolder folder_;
   text::Tokenizer tokenizer_ = text::byte_level_tokenizer(with_end("<|end|>"));
   core::Result<text::ChatTemplate> chat_ = text::ChatTemplate::parse(kChat, {}, "test");
-  SupervisedLimits limits_{.tokens_max = 200, .context = 256, .vocab = 257};
+  SupervisedLimits limits_{.max_len = 200, .context = 256, .vocab = 257};
 };
 
 TEST_F(SupervisedDatasetTest, PlainAnswersEndWithTheEndToken) {
@@ -238,7 +238,7 @@ TEST_F(SupervisedDatasetTest, BadRowsAreNamed) {
 }
 
 TEST_F(SupervisedDatasetTest, LongRowsAreAnErrorOrCounted) {
-  limits_.tokens_max = 4;
+  limits_.max_len = 4;
   const std::string text =
       "{\"input\": \"q\", \"output\": \"abc\"}\n{\"input\": \"q\", \"output\": \"ab\"}\n";
   EXPECT_EQ(refusal(text, plain(RowKind::kAnswer)),

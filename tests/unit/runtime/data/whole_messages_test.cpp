@@ -42,7 +42,7 @@ class WholeMessages : public testing::Test {
   core::Result<SupervisedDataset> load(const std::string& row, const SupervisedColumns& columns) {
     folder_.write("t.jsonl", row);
     return SupervisedDataset::load((folder_.path() / "t.jsonl").string(), "data.dataset", columns,
-                                   {.tokens_max = 900, .context = 900, .vocab = 300}, tokenizer_,
+                                   {.max_len = 900, .context = 900, .vocab = 300}, tokenizer_,
                                    &*chat_);
   }
   // The tokens as text, $ the end, ^ what stands in front; what is learned in parentheses.

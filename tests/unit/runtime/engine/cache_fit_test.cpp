@@ -18,9 +18,9 @@ model::ModelSpec spec() {
 
 EngineLimits limits(std::uint64_t bytes) {
   EngineLimits limits;
-  limits.sequences_max = 8;
-  limits.step_tokens_max = 64;
-  limits.kv_bytes_max = bytes;
+  limits.max_num_seqs = 8;
+  limits.max_num_batched_tokens = 64;
+  limits.kv_cache_gb.bytes = bytes;
   return limits;
 }
 

@@ -86,7 +86,7 @@ TEST(EngineWindow, WhatComesBackFitsIntoTheSmallPoolToo) {
   const Samples expected = naive_all(*pack(params, 3), {request});
   for (const bool prefix_cache : {true, false}) {
     EngineLimits limits = limits_of(4, 20, 8);
-    limits.prefix_cache = prefix_cache;
+    limits.enable_prefix_caching = prefix_cache;
     auto engine = make_engine(pack(params, 3), limits, one);
     ASSERT_TRUE(engine->submit(request));
     Samples samples;

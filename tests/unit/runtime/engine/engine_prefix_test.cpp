@@ -92,7 +92,7 @@ TEST_F(EnginePrefix, AnotherSaltFindsNothing) {
 
 TEST_F(EnginePrefix, TurnedOffFindsNothing) {
   EngineLimits limits = limits_of(16, 512, 200);
-  limits.prefix_cache = false;
+  limits.enable_prefix_caching = false;
   auto e = make_engine(weights_, limits, team_);
   EXPECT_EQ(rows_of(*e, request_of(1, prompt(50), 1, 2)), 50u);
   EXPECT_EQ(rows_of(*e, request_of(2, prompt(50), 1, 2)), 50u);

@@ -31,8 +31,8 @@ class RandomRun {
  public:
   RandomRun(std::uint64_t seed, const Weights& weights, const Weights& twin)
       : rng_(seed), weights_{weights, twin} {
-    limits_.sequences_max = static_cast<std::int32_t>(2 + rng_.next_below(8));
-    limits_.step_tokens_max = static_cast<std::int32_t>(1 + rng_.next_below(60));
+    limits_.max_num_seqs = static_cast<std::int32_t>(2 + rng_.next_below(8));
+    limits_.max_num_batched_tokens = static_cast<std::int32_t>(1 + rng_.next_below(60));
     limits_.kv_blocks = static_cast<std::int64_t>(8 + rng_.next_below(16));
     for (std::uint64_t id = 1; id <= 10; ++id)
       requests_.push_back(next_request(id));
@@ -70,7 +70,7 @@ class RandomRun {
 
   Samples plain() {
     EngineLimits limits = limits_of(32, 512, 400);
-    limits.prefix_cache = false;
+    limits.enable_prefix_caching = false;
     auto engine = make_engine(weights_[0], limits, team_, {5});
     return run_all(*engine, requests_);
   }

@@ -118,7 +118,7 @@ TEST_F(EngineOnDeviceInSplits, BatchesChunksAndPreemptionChangeNoBit) {
 
 TEST_F(EngineOnDeviceInSplits, ThePoolHoldsTwiceAsManyBlocks) {
   EngineLimits limits = limits_of(64, 64, 0);
-  limits.kv_bytes_max = 1 << 20;
+  limits.kv_cache_gb.bytes = 1 << 20;
   auto exact = make_engine(packed(tiny_spec(), PanelDtype::kBf16), limits, device());
   auto fast = make_engine(packed(tiny_spec()), limits, device());
   EXPECT_EQ(exact->counters().total_blocks, 204);  // of 2 layers x 2 x 20 x 16 x 4 bytes

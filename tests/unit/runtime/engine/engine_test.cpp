@@ -237,7 +237,7 @@ TEST_F(EngineTest, RefusesImpossibleLimits) {
   EXPECT_EQ(error(limits_of(0, 8, 8)), ErrorCode::kInvalidArgument);
   EXPECT_EQ(error(limits_of(8, 0, 8)), ErrorCode::kInvalidArgument);
   limits = {};
-  limits.kv_bytes_max = 100;
+  limits.kv_cache_gb.bytes = 100;
   EXPECT_EQ(error(limits), ErrorCode::kResources);
   EXPECT_EQ(error({}, {1037}), ErrorCode::kData);
 }

@@ -147,8 +147,8 @@ inline EngineLimits limits_of(std::int32_t sequences_max,
                               std::int32_t step_tokens_max,
                               std::int64_t kv_blocks) {
   EngineLimits limits;
-  limits.sequences_max = sequences_max;
-  limits.step_tokens_max = step_tokens_max;
+  limits.max_num_seqs = sequences_max;
+  limits.max_num_batched_tokens = step_tokens_max;
   limits.kv_blocks = kv_blocks;
   return limits;
 }

@@ -9,10 +9,10 @@ namespace {
 TEST(EngineSettings, TheDefaultsAreTheEngines) {
   const engine::EngineLimits limits = engine_limits(config::TrainConfig());
   const engine::EngineLimits own;
-  EXPECT_EQ(limits.sequences_max, own.sequences_max);
-  EXPECT_EQ(limits.step_tokens_max, own.step_tokens_max);
-  EXPECT_EQ(limits.kv_bytes_max, own.kv_bytes_max);
-  EXPECT_EQ(limits.prefix_cache, own.prefix_cache);
+  EXPECT_EQ(limits.max_num_seqs, own.max_num_seqs);
+  EXPECT_EQ(limits.max_num_batched_tokens, own.max_num_batched_tokens);
+  EXPECT_EQ(limits.kv_cache_gb.bytes, own.kv_cache_gb.bytes);
+  EXPECT_EQ(limits.enable_prefix_caching, own.enable_prefix_caching);
 }
 
 TEST(EngineSettings, EachKeyHasItsLimit) {
@@ -22,10 +22,10 @@ TEST(EngineSettings, EachKeyHasItsLimit) {
   config.rollout.kv_cache_gb = 0.25;
   config.rollout.enable_prefix_caching = false;
   const engine::EngineLimits limits = engine_limits(config);
-  EXPECT_EQ(limits.sequences_max, 7);
-  EXPECT_EQ(limits.step_tokens_max, 33);
-  EXPECT_EQ(limits.kv_bytes_max, 268435456u);
-  EXPECT_FALSE(limits.prefix_cache);
+  EXPECT_EQ(limits.max_num_seqs, 7);
+  EXPECT_EQ(limits.max_num_batched_tokens, 33);
+  EXPECT_EQ(limits.kv_cache_gb.bytes, 268435456u);
+  EXPECT_FALSE(limits.enable_prefix_caching);
 }
 
 TEST(LeftOverNote, CountsWhatFillsNoUpdate) {

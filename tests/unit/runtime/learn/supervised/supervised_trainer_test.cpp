@@ -99,7 +99,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
     columns.prompt_key = "input";
     if (method->teacher) columns.domains = {"domain", {"sums", "other"}};
     columns.steps = {"#", '#' - '!', {"+", "-"}, {'+' - '!', '-' - '!'}, "\n"};
-    const data::SupervisedLimits limits{.tokens_max = 100, .context = 128, .vocab = 67};
+    const data::SupervisedLimits limits{.max_len = 100, .context = 128, .vocab = 67};
     auto loaded = data::SupervisedDataset::load((folder_ / "rows.jsonl").string(), "data.dataset",
                                                 columns, limits, letters(), nullptr);
     EXPECT_TRUE(loaded) << loaded.error().message;
