@@ -42,7 +42,8 @@ def runtime_of_12_0():
                    RUNTIME])
         with zipfile.ZipFile(next(pathlib.Path(scratch).glob("*.whl"))) as wheel:
             library = wheel.extract("nvidia/cuda_runtime/lib/libcudart.so.12", scratch)
-        return set(bare.must(["nm", "-D", "--defined-only", "--format=just-symbols", library]).split())
+        names = bare.must(["nm", "-D", "--defined-only", "--format=just-symbols", library]).split()
+        return {name.split("@")[0] for name in names}
 
 
 class Cuda12(unittest.TestCase):
