@@ -318,6 +318,14 @@ class BadInputs(unittest.TestCase):
                     "there is no /nowhere/patchelf")
         self.expect(self.main("wheel", BUILD, out, "--cuda", "/nowhere/libtroupe_cuda.so"), 1,
                     "there is no /nowhere/libtroupe_cuda.so")
+        library = "/nowhere/libtroupe_cuda12.so"
+        self.expect(self.main("wheel", BUILD, out, "--cuda", library), 1, f"there is no {library}")
+        self.expect(self.main("wheel", BUILD, out, "--cuda", library, "--cuda", library), 2,
+                    "--cuda has libtroupe_cuda12.so twice")
+        self.expect(self.main("wheel", BUILD, out, "--cuda", "/nowhere/libcuda.so"), 2,
+                    "/nowhere/libcuda.so is none of libtroupe_cuda.so, libtroupe_cuda12.so")
+        self.expect(self.main("gpu-check", BUILD, out, "--cuda", library, "--cuda", "/nowhere/libtroupe_cuda.so"), 2,
+                    "a gpu-check folder checks one library for GPUs")
         self.expect(self.main("wheel", BUILD, out, CARGO="/nowhere/cargo"), 1, "there is no /nowhere/cargo")
         (self.folder / "file").write_text("")
         self.expect(self.main("wheel", BUILD, self.folder / "file"), 1, f"{self.folder}/file")
