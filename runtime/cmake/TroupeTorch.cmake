@@ -32,9 +32,10 @@ list(JOIN TROUPE_TORCH_PACKAGES " " TROUPE_TORCH_PACKAGES)
 # is empty where its environment was not made.
 file(STRINGS ${CMAKE_SOURCE_DIR}/runtime/cmake/requirements/newest.txt TROUPE_TORCH_NEWEST REGEX "^torch==")
 string(REGEX MATCH "[0-9]+[.][0-9]+" TROUPE_TORCH_NEWEST "${TROUPE_TORCH_NEWEST}")
-file(REAL_PATH "${CMAKE_SOURCE_DIR}/.venv/newest" _venv)
-file(GLOB TROUPE_TORCH_NEWEST_ROOT "${_venv}/lib/python3*/site-packages/torch")
+file(GLOB TROUPE_TORCH_NEWEST_ROOT "${CMAKE_SOURCE_DIR}/.venv/newest/lib/python3*/site-packages/torch")
 if(TROUPE_TORCH_NEWEST_ROOT)
+  # g++ writes the resolved path of a system header where it is the shorter one, so it gets no other.
+  file(REAL_PATH ${TROUPE_TORCH_NEWEST_ROOT} TROUPE_TORCH_NEWEST_ROOT)
   file(STRINGS ${TROUPE_TORCH_NEWEST_ROOT}/version.py _newest REGEX "^__version__ = '${TROUPE_TORCH_NEWEST}[.]")
   if(NOT _newest) # of an older list
     set(TROUPE_TORCH_NEWEST_ROOT)
