@@ -16,13 +16,13 @@ REQUIRED = ("libtroupe_learn.so", "libtroupe_guide.so", "libtroupe_tables.so")
 class Contents:
     def __init__(self, build, patchelf, cuda, version, epoch, required=REQUIRED):
         self.build, self.patchelf, self.version, self.epoch = build, patchelf, version, epoch
-        self.cuda = cuda
+        self.cuda = list(cuda)
         self.programs = [build / name for name in PROGRAMS]
-        ours = {path.name: path for path in build.glob("libtroupe_*.so") if path.name != "libtroupe_cuda.so"}
+        ours = {path.name: path for path in build.glob("libtroupe_*.so") if path.name not in elf.FOR_GPUS}
         for name in required:
             ours.setdefault(name, build / name)
         self.ours = [ours[name] for name in sorted(ours)]
-        for path in [*self.programs, *self.ours, *([cuda] if cuda else [])]:
+        for path in [*self.programs, *self.ours, *self.cuda]:
             if not path.is_file():
                 raise PackageError(f"there is no {path}; `./dev package` builds it")
 
@@ -31,8 +31,8 @@ class Contents:
             elf.copy(program, folder / "bin" / program.name, self.patchelf, "$ORIGIN/../lib")
         for library in self.ours:
             elf.copy(library, folder / "lib" / library.name, self.patchelf, "$ORIGIN")
-        if self.cuda:  # needs the driver alone; nothing of it is packed
-            elf.copy(self.cuda, folder / "lib" / "libtroupe_cuda.so", self.patchelf)
+        for library in self.cuda:  # needs the driver alone; nothing of it is packed
+            elf.copy(library, folder / "lib" / library.name, self.patchelf)
         others = elf.libraries_to_pack([*self.programs, *self.ours])
         for name, path in others.items():
             elf.copy(path, folder / "lib" / name, self.patchelf, "$ORIGIN")
@@ -40,6 +40,6 @@ class Contents:
         docs.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / "LICENSE", docs / "LICENSE")
         shutil.copyfile(ROOT / "docs" / "install.md", docs / "install.md")
-        inventory = Inventory(self.version, self.epoch, cuda=self.cuda is not None)
+        inventory = Inventory(self.version, self.epoch, [path.name for path in self.cuda])
         inventory.add_libraries(others)
         inventory.write(docs)

@@ -11,6 +11,9 @@ from errors import PackageError
 SYSTEM = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|anl|mvec)\.so|libstdc\+\+|libgcc_s)")
 TORCH = re.compile(r"^(libtorch|libc10|libgomp|libshm|libcud|libcupti|libnv)")
 
+# Libraries for NVIDIA GPUs, for drivers of CUDA 13 and of CUDA 12 (kernels/cuda/library_choice.cpp).
+FOR_GPUS = ("libtroupe_cuda.so", "libtroupe_cuda12.so")
+
 
 def run(words):
     try:

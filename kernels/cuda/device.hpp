@@ -66,7 +66,7 @@ class Device {
   virtual std::unique_ptr<Stream> open_stream() = 0;
 };
 
-// What libtroupe_cuda.so exports as `troupe_cuda_entry`.
+// What the library for GPUs exports as `troupe_cuda_entry`.
 struct Entry {
   int abi = 0;                      // kAbi of the build; any other is refused
   int (*device_count)() = nullptr;  // 0 when there is no driver

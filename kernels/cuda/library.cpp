@@ -1,41 +1,36 @@
 #include "kernels/cuda/library.hpp"
 
+#include "kernels/cuda/library_choice.hpp"
 #include "runtime/core/program_files.hpp"
 
 #include <dlfcn.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 namespace troupe::kernels::cuda {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFile = "libtroupe_cuda.so";
-
 struct Opened {
   const Entry* entry = nullptr;
   std::string path, error;
 };
 
-fs::path find() {
+LibraryChoice find() {
   if (const char* named = std::getenv("TROUPE_CUDA_LIBRARY"); named != nullptr && *named != '\0')
-    return named;
-  return core::program_file(kFile);
+    return {named, {}};
+  return choose_library(cuda_of_driver(), core::program_file);
 }
 
 Opened open_library() {
   Opened opened;
-  opened.path = find().string();
-  if (opened.path.empty()) {
-    opened.error = std::string(kFile) +
-                   " is not next to the program; " +
-                   core::remedy_of_missing("./dev build --cuda",
-                                           "packages made with --cuda have it (docs/install.md)") +
-                   " (TROUPE_CUDA_LIBRARY names another place)";
-    return opened;
-  }
+  LibraryChoice choice = find();
+  opened.path = choice.path.string();
+  opened.error = std::move(choice.error);
+  if (opened.path.empty()) return opened;
   void* const handle = dlopen(opened.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     opened.error = std::string("cannot be loaded: ") + dlerror() +
@@ -65,7 +60,8 @@ LibraryState library_state() {
   state.devices = opened.entry->device_count();
   if (state.devices == 0) {
     state.why_none = std::string(opened.entry->why_none()) +
-                     "; see that `nvidia-smi` lists a GPU and that the driver is 580 or newer";
+                     "; see that `nvidia-smi` lists a GPU and that the driver is " +
+                     driver_for(state.path);
   }
   return state;
 }

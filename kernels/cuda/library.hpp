@@ -1,6 +1,7 @@
-// Finds and opens libtroupe_cuda.so: the file that TROUPE_CUDA_LIBRARY names, else the one next to
-// the program or in its ../lib. The program itself needs no CUDA. If the library, a driver or
-// a GPU is missing, every call here says so. Thread-safe; the library stays open.
+// Finds and opens the library for GPUs: the file that TROUPE_CUDA_LIBRARY names, else that of those
+// next to the program or in its ../lib which fits the driver (library_choice.hpp). The program
+// itself needs no CUDA. If the library, a driver or a GPU is missing, every call here says so.
+// Thread-safe; the library stays open.
 #pragma once
 
 #include "kernels/cuda/device.hpp"

@@ -255,7 +255,7 @@ function(troupe_test)
                             ${label_${seed}} ${arg_LABELS})
     endforeach()
   endif()
-  if(TROUPE_NVCC)
+  if(TROUPE_CUDA_ROOT_13)
     troupe_discover_tests(${target} ${arg_NAME}_gpu ${arg_TIMEOUT}
                           TROUPE_CUDA_LIBRARY=${CMAKE_BINARY_DIR}/libtroupe_cuda.so gpu ${arg_LABELS})
   endif()

@@ -6,6 +6,7 @@
 # not link it, but opens it when it trains (troupe_opens_trainers). Nothing here imports torch.
 #
 #   troupe::torch      headers (SYSTEM) and libraries
+#   troupe::torch_newest   the same of the `newest` environment, where it was made
 #   troupe_torch_pch   precompiled ATen headers; use `PCH torch` in troupe_library
 set(TROUPE_VENV "${CMAKE_SOURCE_DIR}/.venv/build" CACHE PATH "The `build` Python environment")
 
@@ -27,26 +28,43 @@ file(STRINGS ${CMAKE_SOURCE_DIR}/runtime/cmake/requirements/build.txt TROUPE_TOR
      REGEX "^(torch|nvidia-[a-z-]+)==")
 list(JOIN TROUPE_TORCH_PACKAGES " " TROUPE_TORCH_PACKAGES)
 
-# The C++ ABI must be the wheel's. The new one shows as std::__cxx11 in the symbols of libc10.
-file(STRINGS ${TROUPE_TORCH_ROOT}/lib/libc10.so _cxx11_symbol REGEX "__cxx11" LIMIT_COUNT 1)
-set(_torch_abi 0)
-if(_cxx11_symbol)
-  set(_torch_abi 1)
+# The newest version, which a second library with trainers is for (learn_newest). TROUPE_TORCH_NEWEST_ROOT
+# is empty where its environment was not made.
+file(STRINGS ${CMAKE_SOURCE_DIR}/runtime/cmake/requirements/newest.txt TROUPE_TORCH_NEWEST REGEX "^torch==")
+string(REGEX MATCH "[0-9]+[.][0-9]+" TROUPE_TORCH_NEWEST "${TROUPE_TORCH_NEWEST}")
+file(GLOB TROUPE_TORCH_NEWEST_ROOT "${CMAKE_SOURCE_DIR}/.venv/newest/lib/python3*/site-packages/torch")
+if(TROUPE_TORCH_NEWEST_ROOT)
+  # g++ writes the resolved path of a system header where it is the shorter one, so it gets no other.
+  file(REAL_PATH ${TROUPE_TORCH_NEWEST_ROOT} TROUPE_TORCH_NEWEST_ROOT)
+  file(STRINGS ${TROUPE_TORCH_NEWEST_ROOT}/version.py _newest REGEX "^__version__ = '${TROUPE_TORCH_NEWEST}[.]")
+  if(NOT _newest) # of an older list
+    set(TROUPE_TORCH_NEWEST_ROOT)
+  endif()
 endif()
 
-foreach(lib torch_cpu c10)
-  add_library(troupe_dep_${lib} SHARED IMPORTED GLOBAL)
-  set_target_properties(troupe_dep_${lib} PROPERTIES IMPORTED_LOCATION
-                                                     ${TROUPE_TORCH_ROOT}/lib/lib${lib}.so)
-endforeach()
-
-add_library(troupe_dep_torch INTERFACE)
-add_library(troupe::torch ALIAS troupe_dep_torch)
-target_include_directories(
-  troupe_dep_torch SYSTEM
-  INTERFACE ${TROUPE_TORCH_ROOT}/include ${TROUPE_TORCH_ROOT}/include/torch/csrc/api/include)
-target_compile_definitions(troupe_dep_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_torch_abi})
-target_link_libraries(troupe_dep_torch INTERFACE troupe_dep_torch_cpu troupe_dep_c10)
+# The headers and libraries of the LibTorch in `root`, as the target troupe::<name>. The C++ ABI must be
+# the wheel's: the new one shows as std::__cxx11 in the symbols of libc10.
+function(_troupe_import_torch name root)
+  file(STRINGS ${root}/lib/libc10.so cxx11_symbol REGEX "__cxx11" LIMIT_COUNT 1)
+  set(abi 0)
+  if(cxx11_symbol)
+    set(abi 1)
+  endif()
+  add_library(troupe_dep_${name} INTERFACE)
+  add_library(troupe::${name} ALIAS troupe_dep_${name})
+  target_include_directories(troupe_dep_${name} SYSTEM
+                             INTERFACE ${root}/include ${root}/include/torch/csrc/api/include)
+  target_compile_definitions(troupe_dep_${name} INTERFACE _GLIBCXX_USE_CXX11_ABI=${abi})
+  foreach(lib torch_cpu c10)
+    add_library(troupe_dep_${name}_${lib} SHARED IMPORTED GLOBAL)
+    set_target_properties(troupe_dep_${name}_${lib} PROPERTIES IMPORTED_LOCATION ${root}/lib/lib${lib}.so)
+    target_link_libraries(troupe_dep_${name} INTERFACE troupe_dep_${name}_${lib})
+  endforeach()
+endfunction()
+_troupe_import_torch(torch ${TROUPE_TORCH_ROOT})
+if(TROUPE_TORCH_NEWEST_ROOT)
+  _troupe_import_torch(torch_newest ${TROUPE_TORCH_NEWEST_ROOT})
+endif()
 
 add_library(troupe_torch_pch OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/torch_pch.cpp)
 # With our warnings, because g++ refuses a precompiled header that was made without -Wpedantic.

@@ -18,14 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLibraryFile = "libtroupe_learn.so";
-
-core::Result<fs::path> find_library() {
-  if (fs::path found = core::program_file(kLibraryFile); !found.empty()) return found;
+core::Result<void> find_a_library() {
+  if (!learn_libraries_here().empty()) return {};
   const auto folders = core::program_folders();
   return core::fail(ErrorCode::kResources,
-                    std::string("training needs ") + kLibraryFile + ", which is neither in " +
-                        folders[0].string() + " nor in " + folders[1].string(),
+                    std::string("training needs ") + kLearnLibraries[0].file +
+                        ", which is neither in " + folders[0].string() + " nor in " +
+                        folders[1].string(),
                     "copy it there from where the program was built");
 }
 
@@ -68,7 +67,7 @@ void choose_same_bits_everywhere(void* torch) {
 std::string hint_for(const std::string& why) {
   const bool full = why.find("failed to map segment") != why.npos ||
                     why.find("annot allocate memory") != why.npos;
-  return full ? std::string(core::kMoreMemory) : std::string(kTorchHint);
+  return full ? std::string(core::kMoreMemory) : torch_hint();
 }
 
 core::Result<const Trainers*> open_library() {
@@ -100,9 +99,10 @@ core::Result<const Trainers*> open_library() {
 }  // namespace
 
 core::Result<TrainersFiles> find_trainers() {
-  TROUPE_TRY_ASSIGN(library, find_library());
-  TROUPE_TRY(check_build(library));
+  TROUPE_TRY(find_a_library());
   TROUPE_TRY_ASSIGN(torch, find_libtorch());
+  fs::path library = core::program_file(torch.library);
+  TROUPE_TRY(check_build(library));
   return TrainersFiles{std::move(library), std::move(torch)};
 }
 

@@ -1,7 +1,8 @@
-// Opens libtroupe_learn.so, which holds the trainers and links LibTorch, when a process first asks
-// for a trainer (docs/adr/0009-libtorch-on-demand.md). Programs create trainers only through this
-// table; a program linked with LibTorch (such as tests) may call the `create` functions directly.
-// Any thread; the library is never closed.
+// Opens libtroupe_learn.so, which holds the trainers and links LibTorch, or its twin for another
+// version of LibTorch (kLearnLibraries), when a process first asks for a trainer
+// (docs/adr/0009-libtorch-on-demand.md). Programs create trainers only through this table; a
+// program linked with LibTorch (such as tests) may call the `create` functions directly. Any
+// thread; the library is never closed.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,5 +1,6 @@
 // LibTorch is loaded by the processes that train and by no other; a program that was copied says
 // what it misses, with exit code 3, and does all other work without it.
+#include "runtime/learn/torch/libtorch.hpp"
 #include "tests/integration/company_support.hpp"
 #include "tests/integration/processes.hpp"
 
@@ -28,9 +29,18 @@ class CopiedProgram : public testing::Test {
 
   fs::path program() const { return scratch_ / "bin/troupe"; }
 
-  void put_library() {
+  void put_library(const std::string& name = "libtroupe_learn.so") {
     fs::copy_file(fs::path(troupe_program()).parent_path() / "libtroupe_learn.so",
-                  scratch_ / "bin/libtroupe_learn.so");
+                  scratch_ / "bin" / name);
+  }
+
+  // Nothing that can be loaded, of that version; how TROUPE_TORCH names it.
+  std::string torch_of(const std::string& version) {
+    const fs::path root = scratch_ / version;
+    fs::create_directories(root / "lib");
+    std::ofstream(root / "lib/libtorch_cpu.so") << "no library";
+    std::ofstream(root / "build-version") << version << "\n";
+    return "TROUPE_TORCH=" + shell_word(root.string());
   }
 
   // `VARIABLES program WORDS`, in a shell.
@@ -125,6 +135,28 @@ TEST_F(CopiedProgram, SaysWhereItLookedForLibTorch) {
   const std::string user = " setpriv --reuid 65534 --regid 65534 --clear-groups";
   expect(run("TROUPE_TORCH=" + shell_word(other) + user, "doctor --run-path /"), 0,
          {"libtorch    none", other + "/lib/libtorch_cpu.so: Permission denied"});
+}
+
+// Of two libraries for two versions of LibTorch, the one that fits that which is there.
+TEST_F(CopiedProgram, HasALibraryForEachOfTwoVersions) {
+  const auto& [usual, newest] = learn::kLearnLibraries;
+  const std::string first(usual.torch), second(newest.torch);
+  put_library(newest.file);
+  expect(run(torch_of(second + ".0"), "doctor"), 0, {"libtorch    " + second + ".0 in "});
+  expect(run(torch_of(first + ".0"), train()), 3,
+         {"is LibTorch " + first + ".0, this build needs " + second});
+  put_library(usual.file);
+  for (const std::string& version : {first + ".1", second + ".0+cu132"})
+    expect(run(torch_of(version), "doctor"), 0, {"libtorch    " + version + " in "});
+  // A longer number is another version.
+  expect(run(torch_of(first + "1.0"), train()), 3,
+         {"is LibTorch " + first + "1.0, this build needs " + first + " or " + second,
+          "hint: set TROUPE_TORCH to the folder of a LibTorch " + first + " or " + second});
+  // What is found says which library is looked at.
+  std::ofstream(scratch_ / "bin" / newest.file) << "of another build";
+  expect(run(torch_of(second + ".1"), train()), 3,
+         {std::string(newest.file) + " is of another build than this program"});
+  expect(run(torch_of(first + ".2"), "doctor"), 0, {"libtorch    " + first + ".2 in "});
 }
 
 TEST_F(CopiedProgram, InstallsNoTorchThatWouldNotBeUsed) {

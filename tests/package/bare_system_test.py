@@ -85,16 +85,16 @@ class WheelOn(Bare):
         installed = time.monotonic() - begin
         active, train = lines[1:2], page_of("First update")
         # Without LibTorch, and with one of another version: what is needed, what is there, what to do.
-        self.types(3, train, "training needs LibTorch 2.11, and there is none (", "troupe doctor --install-torch",
+        self.types(3, train, "training needs LibTorch 2.11 or 2.15, and there is none (", "troupe doctor --install-torch",
                    first=active)
         packages = f"{env}/lib/python{bare.PYTHONS[self.suite]}/site-packages"
         other = self.inside(f"{packages}/torch")
         (other / "lib").mkdir(parents=True)
         (other / "lib/libtorch_cpu.so").write_text("")
         (other / "__init__.py").write_text("")
-        (other / "version.py").write_text("__version__ = '2.15.0+cu130'\n")
-        self.types(3, train[-1], "training needs LibTorch 2.11, and there is none of that version (",
-                   f"{packages}/torch is LibTorch 2.15.0+cu130", first=active)
+        (other / "version.py").write_text("__version__ = '2.13.0+cu130'\n")
+        self.types(3, train[-1], "training needs LibTorch 2.11 or 2.15, and there is none of that version (",
+                   f"{packages}/torch is LibTorch 2.13.0+cu130", first=active)
         shutil.rmtree(other)
         self.types(2, "troupe doctor --install-torch", "nobody is there to answer", "--yes", first=active)
         # pip that finds nothing leaves nothing.
@@ -114,14 +114,17 @@ class WheelOn(Bare):
         print(f"{self.suite}: {installed:.1f} s to install, {time.monotonic() - begin:.1f} s to the first update",
               file=sys.stderr)
         self.learned()
-        # The bits of the build.
+        # The bits of the build, also with the newest LibTorch.
+        system.show(next(bare.ROOT.glob(".venv/newest/lib/python3*/site-packages")).resolve(), "/newest")
         for folder in ("tests/record", "configs", "docs/examples"):
             shutil.copytree(bare.ROOT / folder, self.inside(f"/work/source/{folder}"))
         program = self.inside("/work/troupe")  # the record's own TROUPE_HOME has no LibTorch
-        program.write_text(f"#!/bin/sh\nTROUPE_TORCH='{where}/torch' exec '{env}/bin/troupe' \"$@\"\n")
-        program.chmod(0o755)
-        self.types(0, f"python3 -B source/tests/record/record.py --troupe /work/troupe --only '{RECORD}'",
-                   "2 runs", first=active)
+        for torch, version in ((f"{where}/torch", "2.11.0"), ("/newest/torch", "2.15.0")):
+            program.write_text(f"#!/bin/sh\nTROUPE_TORCH='{torch}' exec '{env}/bin/troupe' \"$@\"\n")
+            program.chmod(0o755)
+            self.types(0, "/work/troupe doctor", f"libtorch    {version}", first=active)
+            self.types(0, f"python3 -B source/tests/record/record.py --troupe /work/troupe --only '{RECORD}'",
+                       "2 runs", first=active)
         self.types(0, page_of("Remove")[0], first=active)
         self.assertEqual(list(self.inside(env).glob("**/*troupe*")), [])
         shutil.rmtree(self.inside(env))

@@ -35,15 +35,27 @@ class Image(unittest.TestCase):
         return bare.must(["buildah", "--root", cls.folder / "storage", "--runroot", cls.folder / "state", *words],
                          cwd=cls.folder, env={**os.environ, "STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"})
 
-    def build(self, name, wheels, *words):
-        bare.must([sys.executable, "-B", bare.ROOT / "apps/package/main.py", "--level", "1", *words, "wheel", BUILD,
+    def build(self, name, wheels, packing=(), **arguments):
+        bare.must([sys.executable, "-B", bare.ROOT / "apps/package/main.py", "--level", "1", *packing, "wheel", BUILD,
                    self.folder / name])
-        self.buildah("bud", "-t", name, "--build-arg", "BASE=localhost/base", "--build-arg", f"WHEEL={name}",
-                     "--build-arg", "PIP_NO_INDEX=1", "--build-arg", "PIP_FIND_LINKS=/wheels", "--volume",
-                     f"{wheels}:/wheels:ro", "-f", str(IMAGES / f"Dockerfile.{name}"), ".")
+        arguments.update(BASE="localhost/base", WHEEL=name, PIP_NO_INDEX="1", PIP_FIND_LINKS="/wheels")
+        self.buildah("bud", "-t", name, *(f"--build-arg={key}={value}" for key, value in arguments.items()),
+                     "--volume", f"{wheels}:/wheels:ro", "-f", str(IMAGES / f"Dockerfile.{name}"), ".")
         container = self.buildah("from", f"localhost/{name}").strip().splitlines()[-1]
         self.addCleanup(self.buildah, "rm", container)
         return lambda *command: self.buildah("run", container, "--", "troupe", *command)
+
+    def library(self):
+        """A library for GPUs: one that was built, else that of the compiler which takes less time."""
+        names = ("cuda_all/libtroupe_cuda.so", "libtroupe_cuda.so", "cuda_all/libtroupe_cuda12.so",
+                 "libtroupe_cuda12.so")
+        built = [BUILD / name for name in names if (BUILD / name).is_file()]
+        if not built and BUILD == bare.ROOT / "build":
+            bare.must([bare.ROOT / "dev", "build", "--cuda=12", "troupe_cuda12"])
+            built = [BUILD / "libtroupe_cuda12.so"]
+        if not built:
+            self.skipTest("no library for GPUs in the build")
+        return built[0]
 
     def test_for_processors(self):
         troupe = self.build("cpu", self.wheels)
@@ -57,18 +69,19 @@ class Image(unittest.TestCase):
         self.assertIn("1/1", out)
 
     def test_for_gpus(self):
-        library = next((path for path in (BUILD / "cuda_all/libtroupe_cuda.so", BUILD / "libtroupe_cuda.so")
-                        if path.is_file()), None)
-        if library is None:
-            self.skipTest("no libtroupe_cuda.so in the build")
+        library = self.library()
         nccl = next(line for line in (bare.ROOT / "runtime/cmake/requirements/cuda.txt").read_text().splitlines()
                     if line.startswith("nvidia-nccl"))
-        self.assertIn(nccl, (IMAGES / "Dockerfile.cuda").read_text())
+        self.assertIn(f"ARG NCCL={nccl}\n", (IMAGES / "Dockerfile.cuda").read_text())
+        if library.name == "libtroupe_cuda12.so":
+            nccl = nccl.replace("-cu13", "-cu12")
+            self.assertIn(nccl, (IMAGES / "Dockerfile.cuda").read_text())
         wheels = self.folder / "wheels"
         shutil.copytree(self.wheels, wheels)
         bare.must([bare.ROOT / ".venv/build/bin/python", "-m", "pip", "download", "-q", "--no-deps", "-d", wheels,
                    nccl])
-        doctor = self.build("cuda", wheels, "--cuda", library)("doctor")
+        troupe = self.build("cuda", wheels, ["--cuda", library], NCCL=nccl)
+        doctor = troupe("doctor")
         self.assertIn("2.11.0", re.search(r"^libtorch .*$", doctor, re.MULTILINE).group(0))
         # The library is there; what is missing is the driver, which comes from the host.
         self.assertRegex(doctor, r"(?m)^gpu +none: .*driver")

@@ -91,8 +91,8 @@ def main():
     try:
         if not args.build:
             unpack(scratch)
-            library = os.path.join(PACKAGE, "lib", "libtroupe_cuda.so")
-            os.environ.setdefault("TROUPE_CUDA_LIBRARY", library)
+            names = [os.path.join(PACKAGE, "lib", name) for name in ("libtroupe_cuda12.so", "libtroupe_cuda.so")]
+            os.environ.setdefault("TROUPE_CUDA_LIBRARY", next(filter(os.path.exists, names), names[-1]))
         # An emulated device is slow, and the machine may be busy.
         runner = Runner(report, launcher(args, scratch), args.minutes, patience=10 if args.small else 1,
                         jobs=args.jobs)

@@ -57,18 +57,46 @@ std::string version_in(const fs::path& root) {
   return {};
 }
 
+std::vector<LearnLibrary> usable() {
+  std::vector<LearnLibrary> list = learn_libraries_here();
+  if (list.empty()) list.push_back(kLearnLibraries[0]);
+  return list;
+}
+
+std::string versions_of(const std::vector<LearnLibrary>& libraries) {
+  std::string text;
+  for (const LearnLibrary& one : libraries)
+    text += (text.empty() ? "" : " or ") + std::string(one.torch);
+  return text;
+}
+
 }  // namespace
 
-const char* const kTorchHint =
-    "set TROUPE_TORCH to the folder of a LibTorch " TROUPE_TORCH_VERSION
-    ", or to the folder `torch` of an installed PyTorch " TROUPE_TORCH_VERSION
-    ", or make a private one: `troupe doctor --install-torch`";
+const LearnLibrary kLearnLibraries[2] = {
+    {TROUPE_TORCH_VERSION, "libtroupe_learn.so"},
+    {TROUPE_TORCH_NEWEST, "libtroupe_learn_torch" TROUPE_TORCH_NEWEST ".so"}};
+
+std::vector<LearnLibrary> learn_libraries_here() {
+  std::vector<LearnLibrary> list;
+  for (const LearnLibrary& one : kLearnLibraries)
+    if (!core::program_file(one.file).empty()) list.push_back(one);
+  return list;
+}
+
+std::string torch_hint() {
+  const std::string versions = versions_of(usable());
+  return "set TROUPE_TORCH to the folder of a LibTorch " + versions +
+         ", or to the folder `torch` of an installed PyTorch " + versions +
+         ", or make a private one: `troupe doctor --install-torch`";
+}
 const char* const kTorchPackages = TROUPE_TORCH_PACKAGES;
 
 core::Result<LibTorch> find_libtorch() {
   std::string looked;
   const bool named = !variable("TROUPE_TORCH").empty();
   bool another = false;
+  const std::vector<LearnLibrary> libraries = usable();
+  const std::string needed = versions_of(libraries);
   for (const fs::path& folder : places()) {
     const fs::path file = folder / kTorchFile;
     looked += looked.empty() ? "" : ", ";
@@ -76,20 +104,24 @@ core::Result<LibTorch> find_libtorch() {
       looked += file.string() + ": " + std::strerror(errno);
       continue;
     }
-    LibTorch found{folder, version_in(folder.parent_path())};
-    if (found.version.empty() || found.version.starts_with(TROUPE_TORCH_VERSION ".")) return found;
+    LibTorch found{folder, version_in(folder.parent_path()), libraries.front().file};
+    if (found.version.empty()) return found;
+    for (const LearnLibrary& one : libraries) {
+      found.library = one.file;
+      if (found.version.starts_with(std::string(one.torch) + ".")) return found;
+    }
     const std::string other = folder.parent_path().string() + " is LibTorch " + found.version;
     if (named) {
-      return core::fail(ErrorCode::kResources, other + ", this build needs " + TROUPE_TORCH_VERSION,
-                        kTorchHint);
+      return core::fail(ErrorCode::kResources, other + ", this build needs " + needed,
+                        torch_hint());
     }
     looked += other;
     another = true;
   }
   return core::fail(ErrorCode::kResources,
-                    "training needs LibTorch " TROUPE_TORCH_VERSION ", and there is none " +
-                        std::string(another ? "of that version " : "") + "(" + looked + ")",
-                    kTorchHint);
+                    "training needs LibTorch " + needed + ", and there is none " +
+                        (another ? "of that version " : "") + "(" + looked + ")",
+                    torch_hint());
 }
 
 fs::path private_torch() {
