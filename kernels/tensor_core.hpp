@@ -67,7 +67,6 @@ constexpr std::uint32_t cut(std::int64_t sum, int exponent) {
   if (top + exponent > 127) return sign | kInfinity;
   const int least = top + exponent < -126 ? -149 : top + exponent - 23;  // exponent of the last bit
   const int shift = exponent - least;
-  if (shift <= -64) return 0;
   const auto bits = static_cast<std::uint32_t>(shift < 0 ? size >> -shift : size << shift);
   if (bits == 0) return 0;
   if (top + exponent < -126) return sign | bits;
@@ -75,11 +74,8 @@ constexpr std::uint32_t cut(std::int64_t sum, int exponent) {
 }
 
 // The sum of operands among which are infinities or NaN.
-constexpr std::uint32_t special(std::uint32_t c,
-                                const TensorFactors& a,
-                                const TensorFactors& b,
-                                int first,
-                                int products) {
+constexpr std::uint32_t special(
+    std::uint32_t c, const TensorFactors& a, const TensorFactors& b, int first, int products) {
   bool plus = false, minus = false, nan = (c & ~kSign) > kInfinity;
   if ((c & ~kSign) == kInfinity) ((c & kSign) != 0 ? minus : plus) = true;
   for (int k = first; k < first + products; ++k) {

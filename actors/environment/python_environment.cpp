@@ -304,7 +304,7 @@ core::Result<std::unique_ptr<Environment>> make_python_environment(
                       "env.python: there is no file " + options.python.string());
   }
   const std::vector<std::string> command = {
-      options.interpreter,   "-c", kEnvironmentWorkerSource,
+      options.interpreter,     "-c", kEnvironmentWorkerSource,
       options.python.string(), "3",  std::to_string(limits::kObservation_bytes_max)};
   const std::string where = "environment " + options.python.string();
   auto process = std::make_unique<reward::WorkerProcess>("environment worker");

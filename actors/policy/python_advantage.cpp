@@ -61,8 +61,7 @@ class PythonAdvantage final : public learn::AdvantageSource {
 
   Result<void> ensure_loaded() {
     if (worker_.running()) return {};
-    TROUPE_TRY(
-        worker_.start({"python3", "-c", kAdvantageWorkerSource, file(), "3"}));
+    TROUPE_TRY(worker_.start({"python3", "-c", kAdvantageWorkerSource, file(), "3"}));
     auto line = worker_.read_line(reward::kWorkerStart);
     if (!line) {
       worker_.kill();

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe::actors {
-
 using config::Float, config::Texts;  // of rows of keys
 struct Ack {};
 

@@ -138,9 +138,8 @@ core::Result<std::unique_ptr<RewardCalls>> make_math_reward(
 }
 
 core::Result<std::unique_ptr<RewardCalls>> make_code_reward(const CodeRewardOptions& options) {
-  const nlohmann::json settings = {{"timeout_s", options.timeout_s},
-                                   {"memory_mb", options.memory_mb},
-                                   {"score", options.score}};
+  const nlohmann::json settings = {
+      {"timeout_s", options.timeout_s}, {"memory_mb", options.memory_mb}, {"score", options.score}};
   WorkerPool pool;
   pool.name = "code";
   pool.where = "rule code";

@@ -15,6 +15,8 @@ def complete(folder, build, programs):
         pack_programs(folder / "checks.tar.xz", [build / "troupe-bench"] + [build / "bin" / name for name in programs])
     # gpu-check puts it back from the archive, beside the program.
     (folder / "bin" / "troupe-bench").unlink()
+    for library in (folder / "lib").glob("libtroupe_learn_torch*.so"):  # the launcher takes 2.11 alone
+        library.unlink()
     # The test programs' own libraries.
     for name, path in elf.libraries_to_pack([build / "bin" / name for name in programs]).items():
         if not (folder / "lib" / name).exists():

@@ -96,8 +96,7 @@ void RewardFlags::add_sources_to(std::vector<cli::Flag>& flags) {
        "URL of a model that judges, as http://HOST:PORT/v1; repeated, they share the requests"},
       {"--judge-model", &to.judge_model, "of --judge: the model's name at its server"},
       {"--rubric", &to.judge_rubric, "of --judge: the YAML file that says what it is asked"},
-      {"--judge-key", &to.judge_key,
-       "of --judge: where the API key is, env:NAME or file:PATH"}};
+      {"--judge-key", &to.judge_key, "of --judge: where the API key is, env:NAME or file:PATH"}};
   flags.insert(flags.end(), own.begin(), own.end());
 }
 
@@ -160,8 +159,8 @@ std::vector<std::pair<std::string, std::string>> RewardFlags::process_settings()
 }
 
 core::Result<void> RewardFlags::check_judge() const {
-  const bool more = !keys().judge_model.empty() || !keys().judge_rubric.empty() ||
-                    !keys().judge_key.empty();
+  const bool more =
+      !keys().judge_model.empty() || !keys().judge_rubric.empty() || !keys().judge_key.empty();
   if (!has_judge() && more) {
     return core::fail(core::ErrorCode::kConfig,
                       "--rubric, --judge-model and --judge-key are read with --judge",
@@ -193,8 +192,8 @@ core::Result<void> RewardFlags::check_code() const {
     return core::fail(ErrorCode::kConfig, "--code-score: '" + score + "'", "expected share or all");
   }
   if (keys().rule == "code" || code_settings().empty()) return {};
-  return core::fail(ErrorCode::kConfig,
-                    code_settings().front().first + " is read with --rule code", "leave it out");
+  return core::fail(ErrorCode::kConfig, code_settings().front().first + " is read with --rule code",
+                    "leave it out");
 }
 
 core::Result<void> RewardFlags::check() const {

@@ -1,6 +1,6 @@
 // The flags of `score`, `eval` and `attach reward` that say what gives the scores: a rule, a Python
-// file, a server, a judge or a process reward model. Also scores items with it, and extracts answers
-// for majority votes. A value type and functions.
+// file, a server, a judge or a process reward model. Also scores items with it, and extracts
+// answers for majority votes. A value type and functions.
 #pragma once
 
 #include "actors/reward/reward_calls.hpp"

@@ -156,10 +156,10 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   const learn::Method& method = supervised_method(config);
   TROUPE_TRY(learn::check_settings(supervised_settings(config, 1)));
   RowsLoader loader(config, spec, tokenizer, chat, inputs);
-  TROUPE_TRY_ASSIGN(has_chats, loader.training());
+  TROUPE_TRY_SET(inputs.has_chats, loader.training());
   if (!config.eval.dataset.empty()) TROUPE_TRY(loader.evaluation());
   const bool generates = !method.scores && !method.steps();
-  if (generates && has_chats) {
+  if (generates && inputs.has_chats) {
     const auto ends = cli::end_tokens(tokenizer.eos_ids(), spec);
     if (auto note = data::answer_end_note(tokenizer, *chat, ends))
       inputs.notes.push_back(std::move(*note));

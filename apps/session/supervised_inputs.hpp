@@ -22,6 +22,7 @@ struct SupervisedInputs {
   std::uint64_t steps = 0;              // optimiser steps of the run
   std::vector<std::string> notes;       // what the user should know
   std::string tools_warning;            // of training, one of the notes; empty: none
+  bool has_chats = false;               // the template rendered a row of training
 };
 
 // How the run's method reads a row.

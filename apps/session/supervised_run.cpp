@@ -112,7 +112,7 @@ class SupervisedRun final : public RunLife {
     const std::uint64_t done = reporter->done();
     reporter.reset();  // ends the live line before the table
     print_held_out(start.folder, done);
-    print_summary(config_, start.folder, done, load_s_, phases, inputs_->train->has_chats());
+    print_summary(config_, start.folder, done, load_s_, phases, inputs_->has_chats);
     return ended;
   }
 

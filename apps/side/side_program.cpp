@@ -80,6 +80,7 @@ core::Duration SideProgram::silence() const {
 
 core::Failure SideProgram::lost() {
   constexpr int kNotFound = 127;  // what a child ends with that cannot become its program
+  out_ = core::OwnedFd();         // one that is still writing ends by it
   const int status = child_.wait();
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound) {
     return fail(ErrorCode::kResources, what_ + " needs a python3, and none can be started",

@@ -17,7 +17,8 @@ Result<void> run_bench(cli::Words words) {
     return fail(
         ErrorCode::kConfig, "there is no troupe-bench in " + core::program_folder().string(),
         core::remedy_of_missing("./dev build troupe-bench",
-                                "the tarball has it, the wheel does not (docs/install.md)"));
+                                "copy it there from where the program was built; the tarball has "
+                                "it, the wheel does not (docs/install.md)"));
   }
   std::vector<std::string> all = {program};
   all.insert(all.end(), words.begin(), words.end());

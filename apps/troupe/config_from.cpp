@@ -62,7 +62,7 @@ Result<void> run_config_from(std::string_view peer, cli::Words words) {
   TROUPE_TRY(check_new(out, "--out"));
   const config::Table& table = session::run_table();
   TROUPE_TRY_ASSIGN(file, config::read_peer_file(table, peer, files[0], asked, environment_value,
-                                                  read_trl_script));
+                                                 read_trl_script));
   const config::PeerRecipe made = config::make_recipe(table, file, files[0]);
   TROUPE_TRY(write_new(out, "--out", made.yaml));
   say_counts(made);

@@ -110,8 +110,7 @@ Result<void> check_formula(const AttachOptions& options) {
 // The source of scores that the flags name. `team`: computes the scores of --model.
 Result<std::unique_ptr<actors::reward::RewardCalls>> calls_of(const AttachOptions& options,
                                                               core::TeamRunner& team) {
-  const int given =
-      options.source.count() + !options.model.empty() + options.source.has_process();
+  const int given = options.source.count() + !options.model.empty() + options.source.has_process();
   if (given != 1) {
     return fail(
         ErrorCode::kConfig,

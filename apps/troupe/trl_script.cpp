@@ -13,15 +13,15 @@ constexpr core::Duration kScript_max = std::chrono::seconds(20);
 constexpr std::size_t kScriptLine_bytes_max = 4u << 20;
 
 core::Result<side::Json> asked(const std::string& file) {
-  TROUPE_TRY_ASSIGN(program,
-                    side::SideProgram::start({.what = "the reader of Python scripts",
-                                              .text = kTrlScriptSource,
-                                              .job = {{"file", file}},
-                                              .line_bytes_max = kScriptLine_bytes_max}));
+  TROUPE_TRY_ASSIGN(program, side::SideProgram::start({.what = "the reader of Python scripts",
+                                                       .text = kTrlScriptSource,
+                                                       .job = {{"file", file}},
+                                                       .line_bytes_max = kScriptLine_bytes_max}));
   program.end_input();
   while (program.silence() < kScript_max) {
     if (auto answer = program.next()) return std::move(*answer);
-    if (program.is_over()) return core::fail(program.lost().error.within(file));
+    if (program.is_over() || program.has_endless_line())
+      return core::fail(program.lost().error.within(file));
     program.listen(kScript_max);
   }
   return fail(ErrorCode::kResources, file + ": python3, which reads Python scripts, gave no answer",

@@ -33,8 +33,8 @@ Opened open_library() {
   if (opened.path.empty()) return opened;
   void* const handle = dlopen(opened.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    opened.error = std::string("cannot be loaded: ") + dlerror() +
-                   " (TROUPE_CUDA_LIBRARY names another)";
+    opened.error =
+        std::string("cannot be loaded: ") + dlerror() + " (TROUPE_CUDA_LIBRARY names another)";
     return opened;
   }
   const auto* entry = static_cast<const Entry*>(dlsym(handle, "troupe_cuda_entry"));

@@ -1,6 +1,10 @@
 #include "kernels/cuda/library_choice.hpp"
 
+#include "runtime/core/program_files.hpp"
+
 #include <dlfcn.h>
+
+#include <utility>
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -42,13 +46,14 @@ LibraryChoice choose_library(int cuda_of_driver,
     return {{},
             std::string("neither ") + kRows[0].file + " nor " + kRows[1].file +
                 " is next to the program; the first is for drivers " + kRows[0].driver +
-                ", the second for drivers " + kRows[1].driver + "; `" + kRows[0].build + "` and `" +
-                kRows[1].build + "` make them, and packages made with --cuda have them " +
-                "(docs/install.md; TROUPE_CUDA_LIBRARY names another place)"};
+                ", the second for drivers " + kRows[1].driver + "; " +
+                core::remedy_of_missing("./dev build --cuda=both",
+                                        "packages made with --cuda have them (docs/install.md)") +
+                " (TROUPE_CUDA_LIBRARY names another place)"};
   }
-  const std::string advice = cuda_of_driver >= kRows[1].cuda
-                                 ? std::string("; `") + kRows[1].build + "` makes the second"
-                                 : "";
+  std::string advice;
+  if (cuda_of_driver >= kRows[1].cuda)
+    advice = "; " + core::remedy_of_missing(kRows[1].build, "packages made with --cuda=12 have it");
   return {{},
           "the driver is too old: it has CUDA " + version_text(cuda_of_driver) + "; " +
               both([&find](const Row& row) {

@@ -26,6 +26,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Lab
 [[ -n $mirror ]] || fail "apt knows no mirror of Debian here; run \`apt-get update\`"
 
 mkdir -p "$(dirname "$out")"
+rm -rf "$out".?????? # what an interrupted run left
 scratch=$(mktemp -d "$out.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$scratch"/apt/{lists,cache}/partial "$scratch"/{root,tree/bin,tree/lib,tree/nvvm}

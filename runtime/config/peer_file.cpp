@@ -230,7 +230,7 @@ std::optional<PeerSetting> processes_of(std::span<const ShellWord> launcher,
   if (each && times) {
     out->written.values[0] = std::to_string(*each * *times);
   } else if (out->unknown.empty()) {
-    out->unknown = nodes->written.values[0];
+    out->unknown = (each ? *nodes : *out).written.values[0];
   }
   return out;
 }
@@ -327,26 +327,46 @@ Result<void> take_python(PeerFile& out,
   return {};
 }
 
-// The Python script that a command starts, beside the shell script or here, and what is in front of
-// it; empty: none does.
+// A Python script that a command starts, beside the shell script or here, and what is in front of
+// it.
 struct Started {
   fs::path file;
   std::span<const ShellWord> before;
 };
-std::optional<Started> python_of(const std::vector<ShellCommand>& commands,
-                                 const fs::path& script) {
+std::vector<Started> pythons_of(const std::vector<ShellCommand>& commands, const fs::path& script) {
+  std::vector<Started> out;
   for (const ShellCommand& command : commands) {
     for (std::size_t i = 0; i < command.size(); ++i) {
       const fs::path named = command[i].text;
       if (named.extension() != ".py" || !command[i].unknown.empty()) continue;
       std::error_code error;
       for (const fs::path& file : {script.parent_path() / named, named}) {
-        if (fs::is_regular_file(file, error))
-          return Started{file, std::span(command).first(i)};
+        if (!fs::is_regular_file(file, error)) continue;
+        out.push_back({file, std::span(command).first(i)});
+        break;
       }
     }
   }
-  return std::nullopt;
+  return out;
+}
+
+// The settings of the first of the scripts that makes some; else what is wrong with the first.
+Result<void> take_pythons(PeerFile& out,
+                          const Trainer& peer,
+                          const std::vector<Started>& all,
+                          const std::string& where,
+                          const PythonReader& python) {
+  Result<void> first;
+  for (const Started& started : all) {
+    const auto taken = take_python(out, peer, started.file, python);
+    if (taken) {
+      if (auto processes = processes_of(started.before, where))
+        out.settings.insert(out.settings.begin(), std::move(*processes));
+      return {};
+    }
+    if (first) first = core::fail(taken.error().within(where));
+  }
+  return first;
 }
 
 Result<void> read_command(PeerFile& out,
@@ -370,13 +390,8 @@ Result<void> read_command(PeerFile& out,
     if (out.method == kNoMethod) out.method = said;
     return {};
   }
-  if (const auto started = peer.python ? python_of(commands, file) : std::nullopt) {
-    if (auto processes = processes_of(started->before, where))
-      out.settings.push_back(std::move(*processes));
-    const auto taken = take_python(out, peer, started->file, python);
-    if (!taken) return core::fail(taken.error().within(where));
-    return {};
-  }
+  const auto started = peer.python ? pythons_of(commands, file) : std::vector<Started>();
+  if (!started.empty()) return take_pythons(out, peer, started, where, python);
   for (const ShellCommand& command : commands) {
     if (!only_settings(command, peer)) continue;
     std::vector<PeerSetting> more = TrainerWords(command, peer, where).all();

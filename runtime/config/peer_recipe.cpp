@@ -60,16 +60,17 @@ class RecipeMaker {
     others_.push_back(joined(name, " = ", values_text(values), " (", where, "): ", why));
   }
 
-  // A script in Python is named by the class of its settings.
-  std::string_view who_knows() const {
-    return file_.program.ends_with("Config") ? "Python" : "its shell or Hydra";
+  // What evaluates the words at this place.
+  static std::string_view who_knows(const std::string& where) {
+    return where.find(".py:") != where.npos ? "Python" : "its shell or Hydra";
   }
 
   void read(const PeerSetting& given) {
     const Setting& written = given.written;
     if (!given.unknown.empty()) {
-      return leave_out(written.name, written.values, written.where,
-                       joined("what ", given.unknown, " is, only ", who_knows(), " knows"));
+      return leave_out(
+          written.name, written.values, written.where,
+          joined("what ", given.unknown, " is, only ", who_knows(written.where), " knows"));
     }
     auto understood = understand(table_, file_.method, written);
     if (!understood) {

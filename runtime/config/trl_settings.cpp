@@ -76,15 +76,12 @@ class Joiner {
     if (!keep) std::erase_if(file_.settings, is_one);
     made_.push_back({{std::move(key), {std::move(value)}, false, where}, false, {}, told + note});
   }
-  void finish() {
-    std::ranges::move(std::exchange(made_, {}), std::back_inserter(file_.settings));
-  }
+  void finish() { std::ranges::move(std::exchange(made_, {}), std::back_inserter(file_.settings)); }
 
   void batch() {
     if (find("num_processes") == nullptr) return;  // the table multiplies the other two
     const std::int64_t step = number("per_device_train_batch_size", kDeviceBatch) *
-                              number("gradient_accumulation_steps", 1) *
-                              number("num_processes", 1);
+                              number("gradient_accumulation_steps", 1) * number("num_processes", 1);
     if (step == 0) return;
     put({"per_device_train_batch_size", "gradient_accumulation_steps", "num_processes"},
         "train.batch_size", std::to_string(step),
@@ -95,22 +92,21 @@ class Joiner {
   // Batches of TRL's GRPO and RLOO count completions: a generation has per_device_train_batch_size
   // x processes x steps_per_generation of them, num_generations to a prompt.
   void sampled_batch() {
-    constexpr std::string_view kNames[] = {
-        "per_device_train_batch_size", "gradient_accumulation_steps", "num_processes",
-        "steps_per_generation", "generation_batch_size"};
+    constexpr std::string_view kNames[] = {"per_device_train_batch_size",
+                                           "gradient_accumulation_steps", "num_processes",
+                                           "steps_per_generation", "generation_batch_size"};
     if (std::ranges::none_of(kNames, [&](auto name) { return find(name) != nullptr; })) return;
-    const bool rloo = std::ranges::any_of(file_.implied, [](const Setting& one) {
-      return one.values.front() == "rloo";
-    });
+    const bool rloo = std::ranges::any_of(
+        file_.implied, [](const Setting& one) { return one.values.front() == "rloo"; });
     const std::int64_t accumulated = number("gradient_accumulation_steps", 1);
     const std::int64_t together =
         number("per_device_train_batch_size", kDeviceBatch) * number("num_processes", 1);
     const std::int64_t group = number("num_generations", rloo ? kGroupOfRloo : kGroup);
     const std::int64_t generated =
         number("generation_batch_size", together * number("steps_per_generation", accumulated));
-    if (together * accumulated * group * generated == 0 || generated % group != 0) return;
-    const std::string of = joined(": completions by step, ", generated, " by generation, ", group,
-                                  " to a prompt");
+    if (std::min({together, accumulated, group, generated}) == 0 || generated % group != 0) return;
+    const std::string of =
+        joined(": completions by step, ", generated, " by generation, ", group, " to a prompt");
     put({"per_device_train_batch_size", "gradient_accumulation_steps", "num_processes"},
         "train.batch_size", std::to_string(together * accumulated), of, true);
     put({"per_device_train_batch_size", "gradient_accumulation_steps", "num_processes",
@@ -150,8 +146,7 @@ class Joiner {
     const auto evaluates = word("eval_strategy").value_or("");
     const bool held_out = !test->empty() && !evaluates.empty() && evaluates != "no";
     const std::string where = find("dataset_name")->written.where;
-    if (held_out)
-      put({"dataset_test_split"}, "eval.dataset", whole(*test), "", true);
+    if (held_out) put({"dataset_test_split"}, "eval.dataset", whole(*test), "", true);
     put({"dataset_name", "dataset_config", "dataset_train_split"}, "dataset_name", whole(*train),
         "");
     made_.back().written.where = where;

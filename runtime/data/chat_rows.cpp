@@ -126,7 +126,8 @@ core::Failure unlisted(const std::string& key) {
                  "Python's own way of writing a list is mended by: python3 -c 'import ast, json, "
                  "sys; [print(json.dumps({**r, \"" +
                      key + "\": ast.literal_eval(r[\"" + key +
-                     "\"])})) for r in map(json.loads, sys.stdin)]' < ROWS.jsonl > MENDED.jsonl");
+                     "\"])})) for r in map(json.loads, sys.stdin)]' < ROWS.jsonl > MENDED.jsonl; "
+                     "`troupe data convert` makes ROWS.jsonl of files of another kind");
 }
 
 }  // namespace
@@ -139,6 +140,10 @@ Result<std::optional<Json>> with_listed_messages(const Json& row,
     if (!out) out = row;
     (*out)[key] = std::move(list);
   };
+  // Where another column may be the prompt, nobody need read a list that is no JSON.
+  const bool other = std::ranges::any_of(columns.prompts, [&row](const std::string& key) {
+    return key != "messages" && key != "conversations" && row.contains(key);
+  });
   bool listed = false;
   for (const std::string& key : columns.prompts) {
     const auto there = row.find(key);
@@ -149,7 +154,7 @@ Result<std::optional<Json>> with_listed_messages(const Json& row,
     if (!list.is_null()) {
       listed = true;
       put(key, std::move(list));
-    } else if (key == "messages" || key == "conversations") {
+    } else if (!other && (key == "messages" || key == "conversations")) {
       return unlisted(key);
     }
   }

@@ -109,7 +109,7 @@ core::Result<void> check_no_text(const fs::path& file) {
   return fail(ErrorCode::kData,
               file.string() + ": its name says " + file.extension().string() +
                   ", and it is text, which begins with:" + core::foreign(line),
-              "rename it by what it is: mv " + core::shell_word(file.string()) + " " +
+              "rename it by what it is: mv -n " + core::shell_word(file.string()) + " " +
                   core::shell_word(rows));
 }
 

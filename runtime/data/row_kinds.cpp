@@ -49,16 +49,22 @@ std::optional<MethodRows> kind_of_row(const Json& row) {
   return std::nullopt;
 }
 
+// Whether a method that wants rows of one kind reads this one, too.
+bool reads_too(MethodRows wanted, MethodRows found, const Json& row) {
+  if (wanted == MethodRows::kPrompt)
+    return has_any(row, {"prompt", "input", "instruction", "messages", "conversations"});
+  return wanted == MethodRows::kAnswer && found == MethodRows::kRated;
+}
+
 }  // namespace
 
 core::Error about_kind(const core::Error& error, const Json& row, MethodRows wanted) {
   if (error.code != core::ErrorCode::kData || !error.message.starts_with("no column")) return error;
   const auto found = kind_of_row(row);
-  if (!found || *found == wanted) return error;
+  if (!found || *found == wanted || reads_too(wanted, *found, row)) return error;
   std::string methods;
   for (const config::MethodRow& method : config::kMethodRows) {
-    if (method.rows == *found)
-      methods += (methods.empty() ? "" : ", ") + std::string(method.name);
+    if (method.rows == *found) methods += (methods.empty() ? "" : ", ") + std::string(method.name);
   }
   return error.advising("read are " + std::string(kind_of(wanted).what) + " (" +
                         std::string(kind_of(wanted).columns) + "), and this row (" +

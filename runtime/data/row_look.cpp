@@ -1,7 +1,7 @@
 #include "runtime/data/row_look.hpp"
 
-#include "runtime/data/default_columns.hpp"
 #include "runtime/data/chat_rows.hpp"
+#include "runtime/data/default_columns.hpp"
 #include "runtime/data/row_format.hpp"
 #include "runtime/data/row_kinds.hpp"
 #include "runtime/data/table_list.hpp"

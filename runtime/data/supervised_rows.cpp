@@ -359,9 +359,6 @@ class RowCoder {
   const DialogueCoder& coder_;
 };
 
-// Templates print whole integers; all other numbers are read as numbers.
-constexpr auto kRowNumbers = parse::Numbers::kWholeIntegers;
-
 MessageColumns lists_of(const SupervisedColumns& columns) {
   const bool pair = columns.kind == RowKind::kPair;
   MessageColumns lists{{"messages", "conversations", "prompt"}, {}};

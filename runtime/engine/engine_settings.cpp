@@ -39,7 +39,8 @@ core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
                 "the model has positions for " + to_string(spec.context));
   }
   if (limits.max_num_seqs < 1 || limits.max_num_batched_tokens < 1) {
-    return fail(ErrorCode::kInvalidArgument, "sequences_max and step_tokens_max must be at least 1",
+    return fail(ErrorCode::kInvalidArgument,
+                "max_num_seqs and max_num_batched_tokens must be at least 1",
                 "they are " + to_string(limits.max_num_seqs) + " and " +
                     to_string(limits.max_num_batched_tokens));
   }

@@ -30,7 +30,7 @@ std::uint64_t blocks_of(const model::ModelSpec& spec,
                         kernels::KvDtype kv,
                         const EngineLimits& limits);
 
-// Errors: kInvalidArgument (a value out of range), kResources (kv_bytes_max holds no block).
+// Errors: kInvalidArgument (a value out of range), kResources (kv_cache_gb holds no block).
 core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
                                           kernels::KvDtype kv,
                                           const EngineLimits& limits);

@@ -19,8 +19,7 @@ std::set<std::string> names_of(std::string_view tools_json) {
   for (const ordered_json& tool : list) {
     if (!tool.is_object()) continue;
     const auto function = tool.find("function");
-    const ordered_json& named =
-        function != tool.end() && function->is_object() ? *function : tool;
+    const ordered_json& named = function != tool.end() && function->is_object() ? *function : tool;
     const auto name = named.find("name");
     if (name != named.end() && name->is_string()) names.insert(name->get<std::string>());
   }

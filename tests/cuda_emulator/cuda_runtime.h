@@ -13,10 +13,10 @@
 // - a stream that is destroyed while another library's work on it is under way (hooks.hpp)
 // `fail:N` lets the N-th grid and everything after it fail, as an illegal address does; `hang:N`
 // lets it never end, `skip:N` lets it do nothing; `devices:N` has N devices, `none` has none;
-// `sm:N`: devices are of compute capability N / 10 (90 if it is not given); `older:N`: device N is of
-// 8.0; `small` has 99 KiB of shared memory. Modes are the words of TROUPE_CUDA_EMULATOR, with commas
-// between. Tensor cores have the bits of such a device (kernels/tensor_core.hpp). It is slow. Only
-// what our kernels use is here.
+// `sm:N`: devices are of compute capability N / 10 (90 if it is not given); `older:N`: device N is
+// of 8.0; `small` has 99 KiB of shared memory. Modes are the words of TROUPE_CUDA_EMULATOR, with
+// commas between. Tensor cores have the bits of such a device (kernels/tensor_core.hpp). It is
+// slow. Only what our kernels use is here.
 #pragma once
 
 #include <algorithm>

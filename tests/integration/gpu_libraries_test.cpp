@@ -55,7 +55,7 @@ TEST_F(GpuLibraries, TheOneThatFitsTheDriverIsOpened) {
   expect_none(13000, {"neither libtroupe_cuda.so nor libtroupe_cuda12.so is next to the program"});
   put("libtroupe_cuda.so");
   expect_none(12040, {"the driver is too old: it has CUDA 12.4", "libtroupe_cuda12.so (not there)",
-                      "525 or newer", "580 or newer", "`./dev build --cuda=12` makes the second"});
+                      "525 or newer", "580 or newer", "packages made with --cuda=12 have it"});
   put("libtroupe_cuda12.so");
   expect_opened(13000, "libtroupe_cuda.so");
   expect_opened(12000, "libtroupe_cuda12.so");

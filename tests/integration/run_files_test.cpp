@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 const Words kAlone = {"--cluster.transport", "loopback"};
-const Words kEndless = {"--train.max_steps", "100000"};
+const Words kManySteps = {"--train.max_steps", "100000"};
 const Words kSeldom = {"--ckpt.save_steps", "0", "--ckpt.save_minutes", "1000"};
 
 Ended run_ends(const TinyRun& files, const Words& words) {
@@ -131,7 +131,7 @@ TEST(RunFiles, WhatIsLostWhileTheRunGoesOnIsMadeAgainOrTold) {
   const fs::path run = files / "run";
   const fs::path metrics = run / "metrics.jsonl", ledger = run / "ledger.log";
   Background program = start_troupe(
-      files.words("run") + kAlone + kEndless + kSeldom +
+      files.words("run") + kAlone + kManySteps + kSeldom +
           Words{"--eval.dataset", (files / "train.jsonl").string(), "--eval.steps", "100000"},
       files / "run.log");
   ASSERT_TRUE(within(60, [&] { return lines_in(metrics) >= 4 || !program.running(); }));
@@ -301,7 +301,7 @@ TEST(RunFiles, ADamagedExperienceLogIsToldAndSampledAgain) {
 TEST(RunFiles, AFileInPlaceOfTheCheckpointsEndsTheRunWithTheCause) {
   const TinyRun files;
   Background run =
-      start_troupe(files.words("run") + kAlone + kEndless + kSeldom, files / "run.log");
+      start_troupe(files.words("run") + kAlone + kManySteps + kSeldom, files / "run.log");
   ASSERT_TRUE(within(60, [&] { return lines_in(files / "run/metrics.jsonl") >= 2; })) << run.text();
   fs::remove_all(files / "run/ckpt");
   std::ofstream(files / "run/ckpt") << "";

@@ -37,7 +37,7 @@ class SharedServer : public ::testing::Test {
 };
 
 const json kShort = {{"prompt", "ab"}, {"max_tokens", 20}, {"seed", 3}, {"ignore_eos", true}};
-const json kEndless = {
+const json kEndlessRequest = {
     {"prompt", "ab"}, {"max_tokens", 65000}, {"seed", 4}, {"ignore_eos", true}, {"stream", true}};
 
 }  // namespace
@@ -75,7 +75,7 @@ TEST_F(SharedServer, SeatsOfTheEngineAreSharedByKey) {
   const json alone = call("bbb", "/v1/completions", kShort).json()["choices"];
   std::vector<Caller> hogs;
   for (int i = 0; i < 6; ++i)
-    hogs.push_back(begin("aaa", kEndless));
+    hogs.push_back(begin("aaa", kEndlessRequest));
   ASSERT_TRUE(within(
       60, [&] { return served_->metric("vllm:num_requests_running") == 2 && running("ci") == 6; }));
   for (int i = 0; i < 3; ++i)
@@ -87,7 +87,7 @@ TEST_F(SharedServer, StreamsAreSharedByKey) {
   start("aaa name=ci\nbbb name=alice\n", {"--max-connections", "8"});
   std::vector<Caller> hogs;
   for (int i = 0; i < 4; ++i) {
-    hogs.push_back(begin("aaa", kEndless));
+    hogs.push_back(begin("aaa", kEndlessRequest));
     ASSERT_NE(hogs.back().read_until("data: ").find(" 200 "), std::string::npos);
   }
   const HttpAnswer refused = call("aaa", "/v1/completions", kShort);

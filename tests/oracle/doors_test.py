@@ -87,10 +87,10 @@ def rows_of(method, file, *more):
 
 TABLES = [
     (4, ["data", "preview", "FOLDER/text.parquet"], "text.parquet", "its name says .parquet, and it is text",
-     "hint: rename it by what it is: mv text.parquet text.jsonl"),
-    (4, rows_of("sft", "text.arrow"), "text.arrow", "it is text, which begins with: input,output", "mv text.arrow text.csv"),
-    (4, rows_of("sft", "list.feather"), "list.feather", "it is text", "mv list.feather list.json"),
-    (4, rows_of("sft", "plain.jsonl.gz"), "plain.jsonl.gz", "its name says .gz, and it is text", "mv plain.jsonl.gz plain.jsonl"),
+     "hint: rename it by what it is: mv -n text.parquet text.jsonl"),
+    (4, rows_of("sft", "text.arrow"), "text.arrow", "it is text, which begins with: input,output", "mv -n text.arrow text.csv"),
+    (4, rows_of("sft", "list.feather"), "list.feather", "it is text", "mv -n list.feather list.json"),
+    (4, rows_of("sft", "plain.jsonl.gz"), "plain.jsonl.gz", "its name says .gz, and it is text", "mv -n plain.jsonl.gz plain.jsonl"),
     (4, rows_of("sft", "cut.jsonl.gz"), "cut.jsonl.gz", "the gzip data end too early", "was the file cut?"),
     (4, rows_of("sft", "sheet.xlsx"), "sheet.xlsx", "is an Excel sheet", "pandas.read_excel"),
     (4, rows_of("sft", "rows.jsonl.xz"), "rows.jsonl.xz", "is compressed by xz", "xz -dc"),
@@ -277,7 +277,8 @@ trainer = DPOTrainer(model=MODEL, args=config, train_dataset=dataset, peft_confi
 
 def test_a_python_script_of_trl_is_read_and_not_run(tmp_path):
     (tmp_path / "train_dpo.py").write_text(TRL_SCRIPT)
-    (tmp_path / "run.sh").write_text("accelerate launch --num_processes 4 train_dpo.py\n")
+    (tmp_path / "prepare.py").write_text("print('rows')\n")
+    (tmp_path / "run.sh").write_text("python prepare.py\naccelerate launch --num_processes 4 train_dpo.py\n")
     for file, batch in (("train_dpo.py", 8), ("run.sh", 32)):
         done = subprocess.run([TROUPE, "config", "from-trl", file], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.returncode == 0, done.stderr
@@ -396,7 +397,7 @@ def installed(tmp_path):
 
 
 @pytest.mark.parametrize("beside, words, code, told", [
-    ({}, ["doctor", "--gpus"], 0, ["libtroupe_cuda.so is not next to the program", "packages made with --cuda have it (docs/install.md)"]),
+    ({}, ["doctor", "--gpus"], 0, ["neither libtroupe_cuda.so nor libtroupe_cuda12.so is next to the program", "packages made with --cuda have them (docs/install.md"]),
     ({}, ["doctor"], 0, ["training needs libtroupe_learn.so", "copy it there from where the program was built"]),
     ({"x.parquet": b"PAR1" + bytes(8) + b"PAR1"}, ["data", "preview", "x.parquet"], 2,
      ["libtroupe_tables.so is not next to the program", "every package has it: install Troupe again"]),

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -51,8 +52,9 @@ class Image(unittest.TestCase):
                  "libtroupe_cuda12.so")
         built = [BUILD / name for name in names if (BUILD / name).is_file()]
         if not built and BUILD == bare.ROOT / "build":
-            bare.must([bare.ROOT / "dev", "build", "--cuda=12", "troupe_cuda12"])
-            built = [BUILD / "libtroupe_cuda12.so"]
+            done = subprocess.run([bare.ROOT / "dev", "build", "--cuda=12", "troupe_cuda12"], check=False)
+            self.assertIn(done.returncode, (0, 3))  # 3: its compiler cannot be had here
+            built = [BUILD / "libtroupe_cuda12.so"] if done.returncode == 0 else []
         if not built:
             self.skipTest("no library for GPUs in the build")
         return built[0]

@@ -272,8 +272,7 @@ core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
                                      const model::ElementsToRead& read) {
   const CriticSource source = critic_source(config);
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(source.from));
-  const std::uint64_t seed =
-      core::derive_seed(seed_of(config), kCriticHead);
+  const std::uint64_t seed = core::derive_seed(seed_of(config), kCriticHead);
   TROUPE_TRY_ASSIGN(params, model::load_elements(folder, model::HeadKind::kScore, seed, read));
   TROUPE_TRY(check_fits(config, params->spec(), source.key, folder));
   auto settings = critic_settings(config, updates, params->spec());

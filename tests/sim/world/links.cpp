@@ -87,18 +87,24 @@ void Links::end(const ConnectionPtr& connection, const std::string& why) {
     tell(connection, way, why);
 }
 
-// The end to which the way leads has lost the other, with the roles whose end was still on its way.
+// The end to which the way leads has lost the other, with all roles that it knew there.
 // A side whose link is cut learns of it only by silence.
 void Links::tell(const ConnectionPtr& connection, int way, const std::string& why) {
   Process& of = *connection->ends[way];
   Process& at = *connection->ends[1 - way];
+  std::vector<cluster::Identity> roles = connection->ways[way].ended;
+  for (const auto& [name, endpoint] : of.roles())
+    roles.push_back(endpoint->identity());
   const bool hidden = at.host() != of.host() && !open(of.host(), at.host());
   const core::Duration after =
       hidden ? core::Duration(cluster::limits::kLinkLost_max) : delay(of, at);
-  time_.schedule(time_.now() + after, [this, &at, &of, why, connection, way] {
+  time_.schedule(time_.now() + after, [this, &at, &of, why, roles = std::move(roles)] {
     if (!at.alive()) return;
-    for (const cluster::Identity& role : connection->ways[way].ended)
-      role_ended(at, of, role);
+    for (const cluster::Identity& role : roles) {
+      const auto place = of.roles().find(role.self);
+      const bool there = place != of.roles().end() && place->second->identity().epoch == role.epoch;
+      if (!there) role_ended(at, of, role);
+    }
     lost_(at, of, why);
   });
 }

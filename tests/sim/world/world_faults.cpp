@@ -17,8 +17,8 @@ namespace {
 constexpr double kSlowLink = 200'000;  // bytes a second
 
 // How often a sick engine may fail until it is started again: a few tickets, and what is on its way
-// while nobody can tell it to stop. One that says it is full is offered all tickets, of training and
-// of evaluations, once in a back-off.
+// while nobody can tell it to stop. One that says it is full is offered all tickets, of training
+// and of evaluations, once in a back-off.
 std::uint64_t sick_calls(const WorldPlan& plan, core::ErrorCode code) {
   constexpr std::uint64_t kFew = 60;
   if (code != core::ErrorCode::kOverloaded) return kFew;

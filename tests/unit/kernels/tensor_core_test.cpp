@@ -73,8 +73,19 @@ TEST(TensorCore, KeepsSubnormalsAndCountsZeros) {
   const TensorFactors least = of({0x0001}), one = of({kOne});
   EXPECT_EQ(sum(kHopperTensorCore, 0.0f, least, one), 0x1p-133f);
   EXPECT_EQ(sum(kHopperTensorCore, 0x1p-149f, {}, {}), 0x1p-149f);
-  // The other products are zeros and count with 2^-133, so 2^-160 is cut away, as f32 would.
-  EXPECT_EQ(tensor_core_sum(kHopperTensorCore, 0, of({power(-80)}), of({power(-80)})), 0u);
+  // 2^-149 - 2^-157 and further products, which make it 2^-149 if they count. A zero counts with
+  // 2^-133 on Hopper, so 2^-158 still does; with 2^-132 on Ampere, so 2^-156 does.
+  const auto with = [](const TensorCore& core, std::size_t terms, int exponent) {
+    std::array<std::uint16_t, kTensorDepth> a{}, b{};
+    a[0] = power(-75) | 0x7f, b[0] = power(-75);
+    for (std::size_t i = 1; i <= terms; ++i)
+      a[i] = power(-79), b[i] = power(exponent + 79);
+    return tensor_core_sum(core, 0, TensorFactors(a), TensorFactors(b));
+  };
+  EXPECT_EQ(with(kHopperTensorCore, 15, -158), 1u);
+  EXPECT_EQ(with(kHopperTensorCore, 15, -159), 0u);
+  EXPECT_EQ(with(kAmpereTensorCore, 7, -156), 1u);
+  EXPECT_EQ(with(kAmpereTensorCore, 7, -157), 0u);
 }
 
 TEST(TensorCore, HasOneZeroAndOneNan) {

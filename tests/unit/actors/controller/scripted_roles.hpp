@@ -97,8 +97,8 @@ class ScriptedGenerator {
     }
     const bool evaluation = experience::is_evaluation(ticket.update);
     const auto& plan = script_.plan;
-    const auto count = static_cast<std::size_t>(
-        evaluation ? plan.evaluation.n_samples_per_prompt : plan.samples);
+    const auto count =
+        static_cast<std::size_t>(evaluation ? plan.evaluation.n_samples_per_prompt : plan.samples);
     std::vector<std::uint64_t> lengths;
     for (std::size_t i = 0; i < count; ++i)
       lengths.push_back(script_.length(ticket, i));

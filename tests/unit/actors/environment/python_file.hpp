@@ -40,8 +40,8 @@ class PythonEnvironmentTest : public testing::Test {
     return folder_ / "tools.py";
   }
   EnvironmentStage& stage(const std::string& code, std::size_t workers = 1) {
-    auto made = make_python_environment(
-        {.python = write(code), .workers = workers, .say = said_.hook()});
+    auto made =
+        make_python_environment({.python = write(code), .workers = workers, .say = said_.hook()});
     EXPECT_TRUE(made) << made.error().message;
     stage_.emplace(made ? std::move(*made) : nullptr);
     return *stage_;

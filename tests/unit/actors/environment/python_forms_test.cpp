@@ -160,8 +160,7 @@ TEST_F(PythonEnvironmentTest, TheExamplesPlay) {
   const auto right = stage_->step(*opened, "42");
   EXPECT_TRUE(right->done);
   EXPECT_DOUBLE_EQ(*right->score, 0.9);
-  auto sums =
-      make_python_environment({.python = examples / "calculator_environment.py"});
+  auto sums = make_python_environment({.python = examples / "calculator_environment.py"});
   ASSERT_TRUE(sums) << sums.error().message;
   stage_.emplace(std::move(*sums));
   start.columns = R"({"answer": 12})";

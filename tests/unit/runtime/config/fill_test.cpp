@@ -36,7 +36,9 @@ struct Place {
 };
 
 template <class Struct>
-concept HasPort = requires(Struct s) { s.port; };
+concept HasPort = requires(Struct s) {
+  s.port;
+};
 
 // A section of a configuration: its members stand in another order, and there are more.
 struct Section {

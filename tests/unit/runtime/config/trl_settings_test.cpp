@@ -86,9 +86,8 @@ TEST_F(PeerFiles, APythonScriptIsItsConfigsLiterals) {
                      {{"output_dir", {"null"}, false, "train_dpo.py:9"}, false, "here()", {}}};
   python_ = [&](const auto&) { return core::Result<PythonScript>(script); };
   const std::string yaml = recipe("trl", file("train_dpo.py", ""));
-  EXPECT_EQ(values(), (Values{{"method", "\"dpo\""},
-                              {"dpo.beta", "0.2"},
-                              {"train.batch_size", "2"}}))
+  EXPECT_EQ(values(),
+            (Values{{"method", "\"dpo\""}, {"dpo.beta", "0.2"}, {"train.batch_size", "2"}}))
       << yaml;
   EXPECT_NE(yaml.find("what here() is, only Python knows"), yaml.npos) << yaml;
   recipe("trl", file("l.sh", "accelerate launch --num_processes 8 train_dpo.py\n"));
@@ -98,8 +97,9 @@ TEST_F(PeerFiles, APythonScriptIsItsConfigsLiterals) {
             "train_dpo.py: makes several settings of TRL, DPOConfig in line 7 and SFTConfig in "
             "line 9; keep one of them in the file");
   script.configs.clear();
-  EXPECT_TRUE(recipe("trl", file("train_dpo.py", "")).starts_with(
-      "train_dpo.py: makes no settings of TRL by a call such as DPOConfig("));
+  EXPECT_TRUE(
+      recipe("trl", file("train_dpo.py", ""))
+          .starts_with("train_dpo.py: makes no settings of TRL by a call such as DPOConfig("));
 }
 
 }  // namespace

@@ -38,10 +38,9 @@ std::string warning_of(const char* source, std::initializer_list<const char*> ro
 
 constexpr const char* kDoorTools =
     R"("tools": [{"type": "function", "function": {"name": "add"}}])";
-const std::string kDoorAsked =
-    std::string(R"({"messages": [{"role": "user", "content": "2+3"}, )"
-                R"({"role": "assistant", "content": "I call add"}], )") +
-    kDoorTools + "}";
+const std::string kDoorAsked = std::string(R"({"messages": [{"role": "user", "content": "2+3"}, )"
+                                           R"({"role": "assistant", "content": "I call add"}], )") +
+                               kDoorTools + "}";
 
 TEST(UnseenTools, AreThoseThatChangeNothingAndAreNotNamed) {
   const std::string two = R"([{"name": "sub"}, {"function": {"name": "add"}}])";
@@ -71,17 +70,16 @@ TEST(ToolsWatch, SaysOnceWhichToolsTheTemplateLeavesOut) {
 }
 
 std::string listed_row(const std::string& row, const MessageColumns& columns) {
-  const auto made =
-      with_listed_messages(Json::parse(row), columns, parse::Numbers::kWholeIntegers);
+  const auto made = with_listed_messages(Json::parse(row), columns, parse::Numbers::kWholeIntegers);
   if (!made) return made.error().message;
   return *made ? (*made)->dump() : "as it is";
 }
 
 TEST(ListedMessages, ATextThatHoldsMessagesIsAList) {
   const MessageColumns all{{"messages", "prompt"}, {"chosen", "rejected"}};
-  const std::string text = R"({"messages": " [{\"role\": \"user\", \"content\": \"a\"}]", "id": 1})";
-  EXPECT_EQ(listed_row(text, all),
-            R"({"messages":[{"role":"user","content":"a"}],"id":1})");
+  const std::string text =
+      R"({"messages": " [{\"role\": \"user\", \"content\": \"a\"}]", "id": 1})";
+  EXPECT_EQ(listed_row(text, all), R"({"messages":[{"role":"user","content":"a"}],"id":1})");
   EXPECT_EQ(listed_row(R"({"prompt": "[{\"from\": \"human\", \"value\": \"a\"}]"})", all),
             R"({"prompt":[{"from":"human","value":"a"}]})");
   // An answer that is JSON stays a text beside a prompt that is one.
@@ -104,6 +102,10 @@ TEST(ListedMessages, PythonsOwnWritingIsRefusedWithTheLineThatMendsIt) {
                        "no JSON; Python's own way"))
       << said;
   EXPECT_NE(said.find("ast.literal_eval(r[\"messages\"])"), said.npos) << said;
+  EXPECT_EQ(listed_row(R"({"input": "2+3", "messages": "[{'role': 'user', 'content': 'a'}]"})",
+                       {{"messages", "conversations", "input"}, {}}),
+            "as it is")
+      << "another column is the prompt";
 }
 
 std::string about_row(const std::string& row, config::MethodRows wanted) {
@@ -114,9 +116,10 @@ std::string about_row(const std::string& row, config::MethodRows wanted) {
 
 TEST(RowKinds, RowsOfAnotherKindNameTheMethodsThatReadThem) {
   using config::MethodRows;
-  EXPECT_EQ(about_row(R"({"prompt": "a", "completion": "b"})", MethodRows::kPair),
-            "read are pairs of answers (`chosen` and `rejected`), and this row (prompt, "
-            "completion) is one of prompts with an answer, which `troupe train` reads with sft, distill");
+  EXPECT_EQ(
+      about_row(R"({"prompt": "a", "completion": "b"})", MethodRows::kPair),
+      "read are pairs of answers (`chosen` and `rejected`), and this row (prompt, "
+      "completion) is one of prompts with an answer, which `troupe train` reads with sft, distill");
   const auto fits = [](const std::string& row, MethodRows wanted) {
     const std::string all = about_row(row, wanted);
     const auto at = all.rfind("reads with ");
@@ -132,6 +135,9 @@ TEST(RowKinds, RowsOfAnotherKindNameTheMethodsThatReadThem) {
   EXPECT_EQ(fits(R"({"prompt": "a"})", MethodRows::kAnswer), "ppo");
   EXPECT_EQ(fits(R"({"input": "a", "answer": "b"})", MethodRows::kAnswer), "") << "in doubt";
   EXPECT_EQ(fits(R"({"messages": []})", MethodRows::kAnswer), "") << "the kind is right";
+  EXPECT_EQ(fits(R"({"messages": []})", MethodRows::kPrompt), "") << "its prompt would do";
+  EXPECT_EQ(fits(R"({"prompt": "a", "completion": "b", "label": true})", MethodRows::kAnswer), "")
+      << "its answer would do";
 }
 
 TEST(DefaultColumns, ANameThatIsAWishIsNotPassedOver) {
@@ -158,10 +164,10 @@ TEST(ForeignFile, TextThatIsCalledATableSaysWhatItIs) {
   };
   EXPECT_EQ(said("a.parquet", "{\"input\": \"2+2\"}\n{}"),
             "a.parquet: its name says .parquet, and it is text, which begins with: {\"input\": "
-            "\"2+2\"}; rename it by what it is: mv a.parquet a.jsonl");
-  EXPECT_NE(said("b.feather", "[{}]").find("mv b.feather b.json"), std::string::npos);
-  EXPECT_NE(said("c.arrow", "q,a\n1,2\n").find("mv c.arrow c.csv"), std::string::npos);
-  EXPECT_NE(said("d.jsonl.gz", "{}\n").find("mv d.jsonl.gz d.jsonl"), std::string::npos);
+            "\"2+2\"}; rename it by what it is: mv -n a.parquet a.jsonl");
+  EXPECT_NE(said("b.feather", "[{}]").find("mv -n b.feather b.json"), std::string::npos);
+  EXPECT_NE(said("c.arrow", "q,a\n1,2\n").find("mv -n c.arrow c.csv"), std::string::npos);
+  EXPECT_NE(said("d.jsonl.gz", "{}\n").find("mv -n d.jsonl.gz d.jsonl"), std::string::npos);
   EXPECT_EQ(said("e.jsonl.gz", "\x1F\x8B\x08"), "");
   EXPECT_EQ(said("f.parquet", std::string("PAR1\0\0", 6)), "") << "a damaged one has its own words";
   EXPECT_EQ(said("g.parquet", ""), "");

@@ -21,7 +21,7 @@ class StreamedDatasetTest : public testing::Test {
   StreamedDatasetTest() {
     auto chat = text::ChatTemplate::parse(kChat, {}, "test");
     settings_.chat = std::move(*chat);
-    settings_.limits = {.tokens_max = 200, .context = 256, .vocab = 257};
+    settings_.limits = {.max_len = 200, .context = 256, .vocab = 257};
     settings_.key = "data.dataset";
     settings_.files = write("t.jsonl", "");
   }
@@ -124,7 +124,7 @@ TEST_F(StreamedDatasetTest, RowsThatAreLeftOutAreCounted) {
   for (int i = 0; i < 30; ++i)
     text += R"({"input": "a", "output": ")" + std::string(i % 5 == 2 ? 40 : 3, 'x') + "\"}\n";
   write("t.jsonl", text);
-  settings_.limits.tokens_max = 10;
+  settings_.limits.max_len = 10;
   EXPECT_EQ(refusal(), settings_.files +
                            ":3: 42 tokens, more than --data.max_len 10; shorten it, "
                            "or leave such rows out with --data.drop_too_long true");
@@ -135,7 +135,7 @@ TEST_F(StreamedDatasetTest, RowsThatAreLeftOutAreCounted) {
   expect_as_held(3);
   EXPECT_EQ(checked_.size(), 7u);
   EXPECT_EQ(checked_.back(), settings_.files + ":9");
-  settings_.limits.tokens_max = 2;
+  settings_.limits.max_len = 2;
   EXPECT_EQ(refusal(),
             "dataset " + settings_.files + ": all 30 rows are longer than --data.max_len 2");
 }

@@ -6,15 +6,6 @@
 namespace troupe::session {
 namespace {
 
-TEST(EngineSettings, TheDefaultsAreTheEngines) {
-  const engine::EngineLimits limits = engine_limits(config::TrainConfig());
-  const engine::EngineLimits own;
-  EXPECT_EQ(limits.max_num_seqs, own.max_num_seqs);
-  EXPECT_EQ(limits.max_num_batched_tokens, own.max_num_batched_tokens);
-  EXPECT_EQ(limits.kv_cache_gb.bytes, own.kv_cache_gb.bytes);
-  EXPECT_EQ(limits.enable_prefix_caching, own.enable_prefix_caching);
-}
-
 TEST(EngineSettings, EachKeyHasItsLimit) {
   config::TrainConfig config;
   config.rollout.max_num_seqs = 7;
