@@ -11,7 +11,7 @@ import pytest
 import torch
 
 DRIVER = Path(os.environ["TROUPE_BUILD_DIR"]) / "bin" / "tensor_core_driver"
-DEPTH, PER_KIND = 16, 12_500
+DEPTH, PER_KIND = 16, 10_000
 
 
 def bf16(sign, exponent, fraction):
@@ -77,6 +77,19 @@ def sparse(rng):
             some(rng, b, 0.3, [0, 0x8000]))
 
 
+def below_zeros(rng):
+    """Products of one sign below the exponent that a zero counts with: what is cut of them shows in the last bit."""
+    shape = (PER_KIND, DEPTH)
+    sign = rng.integers(0, 2, (PER_KIND, 1))
+    a = bf16(sign, np.full(shape, 127 - 75), rng.integers(0, 128, shape))
+    return np.zeros(PER_KIND, np.uint32), a, bf16(0, rng.integers(127 - 80, 127 - 74, shape), rng.integers(0, 128, shape))
+
+
+def subnormal_factors(rng):
+    shape = (PER_KIND, DEPTH)
+    return floats(rng, PER_KIND, 0, 20), numbers(rng, shape, 0, 2), numbers(rng, shape, 110, 150)
+
+
 def near_infinity(rng):
     shape = (PER_KIND, DEPTH)
     return (floats(rng, PER_KIND, 250, 254), numbers(rng, shape, 186, 191),
@@ -90,7 +103,7 @@ def special(rng):
             some(rng, a, 0.02, odd), some(rng, b, 0.02, odd))
 
 
-KINDS = [alike, anything, cancelling, gaps, near_zero, sparse, near_infinity, special]
+KINDS = [alike, anything, cancelling, gaps, near_zero, sparse, below_zeros, subnormal_factors, near_infinity, special]
 DEVICES = {"ampere": ["Ampere", "Ada Lovelace"], "hopper": ["Hopper", "Blackwell", "RTX Blackwell"]}
 
 
