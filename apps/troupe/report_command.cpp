@@ -36,6 +36,24 @@ struct ReportFlags {
   bool log_scale = false;
 };
 
+bool holds_run(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "metrics.jsonl", error) ||
+         fs::exists(folder / "resolved_config.yaml", error);
+}
+
+// The runs in a folder that is no run's itself.
+std::string runs_in(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (holds_run(entry.path())) names.insert(entry.path().string());
+  std::string all;
+  for (const std::string& name : names)
+    all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
 Result<void> check_runs(const std::vector<std::string>& runs) {
   core::ErrorList wrong;
   if (runs.empty()) {
@@ -55,6 +73,9 @@ Result<void> check_runs(const std::vector<std::string>& runs) {
       wrong.add(ErrorCode::kNotFound,
                 "troupe report: " + run + (there ? " is not a folder" : " is not there"),
                 "give the folder of a run (its --run.path)");
+    } else if (const std::string in = holds_run(run) ? "" : runs_in(run); !in.empty()) {
+      wrong.add(ErrorCode::kNotFound, "troupe report: " + run + " is a folder of runs",
+                "give some of them: " + in);
     } else if (!seen.insert(fs::canonical(run, error)).second) {
       wrong.add(ErrorCode::kConfig, "troupe report: " + run + " is given twice", "give it once");
     }

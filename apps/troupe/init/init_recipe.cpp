@@ -179,7 +179,7 @@ class Maker {
       set("train.max_epochs", "1", "passes over the rows");
     }
     const config::Row* const rate = table_.find("actor.adam.lr");
-    set("actor.adam.lr", rate->yaml(builder_.current()), "the first number to try others of");
+    set("actor.adam.lr", rate->yaml(builder_.current()), "the first number to change");
     offer("train.max_steps", "10", "a short trial");
     offer("actor.lora.rank", "16", "adapters instead of all weights: less memory, a rate of 1e-4");
   }

@@ -51,6 +51,9 @@ TEST_F(ReportCommand, RefusesWhatIsNoRun) {
   EXPECT_EQ(refusal({run_, run_ + "/../run/"}), "error: troupe report: " + run_ +
                                                     "/../run/ is given twice\n  hint: give it "
                                                     "once\n");
+  EXPECT_EQ(refusal({folder_.path().string()}), "error: troupe report: " + folder_.path().string() +
+                                                    " is a folder of runs\n  hint: give some of them: " +
+                                                    run_ + "\n");
   const std::vector<std::string> many(17, run_);
   EXPECT_NE(refusal(many).find("17 runs are given\n  hint: give at most 16"), std::string::npos);
 }
