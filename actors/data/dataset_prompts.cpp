@@ -56,7 +56,7 @@ class HeldPrompts final : public DatasetPrompts {
       ++kept[file];
       made->prompts_.push_back(std::move(*prompt));
     }
-    TROUPE_TRY(reader.tell_dropped(made->notes_));
+    TROUPE_TRY(reader.tell(made->notes_));
     made->longest_ = reader.longest();
     made->has_chats_ = reader.has_chats();
     made->tools_warning_ = reader.tools_warning();

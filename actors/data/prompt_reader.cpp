@@ -67,7 +67,7 @@ core::Result<std::optional<Prompt>> PromptReader::take(troupe::data::PromptRow&&
   return std::optional(std::move(prompt));
 }
 
-core::Result<void> PromptReader::tell_dropped(std::vector<std::string>& notes) const {
+core::Result<void> PromptReader::tell(std::vector<std::string>& notes) const {
   if (!tools_.warning().empty()) notes.push_back(tools_.warning());
   if (dropped_ == 0) return {};
   const std::string all = std::to_string(seen_) + " prompts of " + options_.files;

@@ -40,8 +40,8 @@ class PromptReader {
   bool has_chats() const { return has_chats_; }       // the template rendered at least one
   // That the chat template shows nothing of the rows' tools; empty: it does.
   const std::string& tools_warning() const { return tools_.warning(); }
-  // Notes what was left out, and that warning. Error kData: all of it.
-  core::Result<void> tell_dropped(std::vector<std::string>& notes) const;
+  // Notes that warning, and how many prompts were left out. Error kData: all of them.
+  core::Result<void> tell(std::vector<std::string>& notes) const;
 
  private:
   std::string most() const;

@@ -9,7 +9,6 @@ namespace troupe::actors::data {
 namespace {
 
 constexpr const char* kKey = "data.prompt_dataset";
-constexpr auto kNumbers = parse::Numbers::kAsWritten;
 
 const text::ChatTemplate* pointer(const std::optional<text::ChatTemplate>& chat) {
   return chat ? &*chat : nullptr;
@@ -34,7 +33,7 @@ core::Result<std::unique_ptr<DatasetPrompts>> StreamedPrompts::load(
   TROUPE_TRY(made->survey(options));
   made->stream_.emplace(
       made->index_, troupe::data::BufferOrder(made->size(), options.shuffle_buffer, options.seed),
-      kKey, kNumbers);
+      kKey, troupe::data::kPromptNumbers);
   return std::unique_ptr<DatasetPrompts>(std::move(made));
 }
 
@@ -66,12 +65,12 @@ core::Result<void> StreamedPrompts::survey(const DatasetPromptsOptions& options)
   for (const std::string& file : files) {
     if (full()) break;
     TROUPE_TRY(index_->begin_file(file, kKey));
-    TROUPE_TRY(troupe::data::read_table(file, kKey, kNumbers, take));
+    TROUPE_TRY(troupe::data::read_table(file, kKey, troupe::data::kPromptNumbers, take));
     TROUPE_TRY(taken);
   }
   if (index_->seen() == 0) return troupe::data::no_prompts(options.files);
   notes_ = notes.all();
-  TROUPE_TRY(reader.tell_dropped(notes_));
+  TROUPE_TRY(reader.tell(notes_));
   longest_ = reader.longest();
   has_chats_ = reader.has_chats();
   tools_warning_ = reader.tools_warning();

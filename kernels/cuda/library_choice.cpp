@@ -15,12 +15,11 @@ struct Row {
   const char* file;
   int cuda;            // of the driver, at least
   const char* driver;  // the first that has it
-  const char* build;   // makes the library
 };
 // The first that fits is taken.
 constexpr Row kRows[] = {
-    {"libtroupe_cuda.so", 13000, "580 or newer", "./dev build --cuda"},
-    {"libtroupe_cuda12.so", 12000, "525 or newer", "./dev build --cuda=12"},
+    {"libtroupe_cuda.so", 13000, "580 or newer"},
+    {"libtroupe_cuda12.so", 12000, "525 or newer"},
 };
 
 std::string version_text(int version) {
@@ -53,7 +52,8 @@ LibraryChoice choose_library(int cuda_of_driver,
   }
   std::string advice;
   if (cuda_of_driver >= kRows[1].cuda)
-    advice = "; " + core::remedy_of_missing(kRows[1].build, "packages made with --cuda=12 have it");
+    advice = "; " + core::remedy_of_missing("./dev build --cuda=12",
+                                            "packages made with --cuda=12 have it");
   return {{},
           "the driver is too old: it has CUDA " + version_text(cuda_of_driver) + "; " +
               both([&find](const Row& row) {

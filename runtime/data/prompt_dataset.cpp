@@ -71,7 +71,7 @@ Result<void> read_listed(const Json& row, const DatasetColumns& columns, PromptR
 
 Result<void> read_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
   const MessageColumns lists{{"messages", "conversations", "prompt", columns.input_key}, {}};
-  TROUPE_TRY_ASSIGN(listed, with_listed_messages(row, lists, parse::Numbers::kAsWritten));
+  TROUPE_TRY_ASSIGN(listed, with_listed_messages(row, lists, kPromptNumbers));
   const Json& read = listed ? *listed : row;
   const auto done = read_listed(read, columns, out);
   if (done) return {};
@@ -103,7 +103,7 @@ Result<std::vector<PromptRow>> load_prompts(const std::string& files,
   TROUPE_TRY_ASSIGN(all, files_of_sets(files));
   for (const std::string& file : all) {
     if (full()) break;
-    TROUPE_TRY(read_table(file, "data.prompt_dataset", parse::Numbers::kAsWritten, take));
+    TROUPE_TRY(read_table(file, "data.prompt_dataset", kPromptNumbers, take));
   }
   if (rows.empty()) return no_prompts(files);
   return rows;

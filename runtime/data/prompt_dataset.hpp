@@ -37,6 +37,9 @@ struct PromptRow {
   RowFormat format{};                       // the format in which the prompt was found
 };
 
+// Labels and columns go to rewards as their file has them.
+inline constexpr auto kPromptNumbers = parse::Numbers::kAsWritten;
+
 using config::Text;
 
 struct DatasetColumns {

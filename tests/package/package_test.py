@@ -280,9 +280,10 @@ class Pages(unittest.TestCase):
     def test_the_readme_says_what_the_install_page_says(self):
         """Whose commands are typed on bare systems; the door's kinds are those of this packing."""
         readme, page = (ROOT / "README.md").read_text(), (ROOT / "docs/install.md").read_text()
-        line = re.search(r"^    (\./dev package .*)$", readme, re.M)[1]
-        door, *rest = line.split(" && ")
+        lines = re.search(r"^    \./dev package .*\n(?:    (?!\./dev).*\n)*", readme, re.M)[0].splitlines()
+        door, *rest = [command for line in lines for command in line.strip().split(" && ")]
         self.assertEqual(door, "./dev package wheel")
+        self.assertIn("troupe doctor --install-torch", rest)
         lines = [one.strip() for one in page.splitlines() if one.startswith("    ")]
         for command in rest:
             self.assertTrue(any(one in (command, f"{command} --yes") for one in lines), command)

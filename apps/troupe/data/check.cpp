@@ -69,7 +69,6 @@ struct Looked {
 
 Result<Looked> look(const MethodRows& rows, const std::string& sets, const std::string& key) {
   Looked out{rows.figures(), {}, {}, data::ToolsWatch(rows.chat())};
-  const auto numbers = rows.kind() ? parse::Numbers::kWholeIntegers : parse::Numbers::kAsWritten;
   const TakeJson take = [&](const data::Json& json, const std::string& where) -> Result<void> {
     TROUPE_TRY_ASSIGN(row, rows.read(json, where));
     out.figures.add(MethodRows::view(row));
@@ -78,7 +77,7 @@ Result<Looked> look(const MethodRows& rows, const std::string& sets, const std::
     return {};
   };
   TROUPE_TRY(each_row(
-      sets, key, numbers, 0, take,
+      sets, key, rows.numbers(), 0, take,
       [&](const core::Error& error, const std::string& where) { out.refusals.add(error, where); }));
   return out;
 }

@@ -35,6 +35,8 @@ class MethodRows {
   data::RowFigures figures() const { return {kind_, longest_}; }
 
   std::optional<data::RowKind> kind() const { return kind_; }
+  // How the numbers of its rows are read.
+  parse::Numbers numbers() const { return kind_ ? data::kRowNumbers : data::kPromptNumbers; }
   std::uint64_t longest() const { return longest_; }
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
   // The template that rows go through; null: none.

@@ -100,7 +100,6 @@ data::Json as_read(const MethodRows& rows, const MethodRow& row, const std::stri
 
 Result<void> preview_method(const DataWords& words) {
   TROUPE_TRY_ASSIGN(rows, MethodRows::load(*words.config));
-  const auto numbers = rows.kind() ? parse::Numbers::kWholeIntegers : parse::Numbers::kAsWritten;
   const TakeJson take = [&](const data::Json& json, const std::string& where) -> Result<void> {
     TROUPE_TRY_ASSIGN(row, rows.read(json, where));
     const data::Json view = as_read(rows, row, where);
@@ -121,8 +120,8 @@ Result<void> preview_method(const DataWords& words) {
     const bool placed = error.message.starts_with(where);
     if (!first) first = placed ? error : error.within(where);
   };
-  TROUPE_TRY(each_row(words.sets, words.key, numbers, static_cast<std::uint64_t>(words.rows), take,
-                      refuse));
+  TROUPE_TRY(each_row(words.sets, words.key, rows.numbers(), static_cast<std::uint64_t>(words.rows),
+                      take, refuse));
   if (first) return fail(std::move(*first));
   return wrote();
 }
